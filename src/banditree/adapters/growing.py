@@ -1,4 +1,4 @@
-"""Add arms and features to a policy as they are first seen, for tools that do not list them already."""
+"""Add arms and features to a policy as they are first seen, for tools that do not list them in advance."""
 
 from __future__ import annotations
 

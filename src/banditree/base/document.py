@@ -107,7 +107,7 @@ class Bullets:
 
 @dataclass(frozen=True)
 class Quote:
-    """What somebody else wrote, and where."""
+    """A quotation and its source."""
 
     text: str
     source: Words = ""

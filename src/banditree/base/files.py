@@ -145,7 +145,7 @@ def reason(error: Exception) -> str:
 
 
 def _check_name(path: FilePath, action: str) -> None:
-    """Refuse what no file can be named."""
+    """Refuse a path that cannot name a file."""
     if not isinstance(path, str | os.PathLike):
         raise InvalidType(f"cannot {action} {path!r}: it is of type {type(path).__name__}; give the name of a file")
     if "\0" in str(path):

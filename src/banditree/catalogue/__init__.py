@@ -1,4 +1,4 @@
-"""Read a table of items in categories, measure how much the categories explain, and advise which policy to run.
+"""Read a table of items in categories, measure how much the categories explain, and advise on a policy.
 
 >>> from banditree import catalogue
 >>> table = {"item": ["a", "b", "c"], "kind": ["x", "x", "y"], "ctr": [0.1, 0.12, 0.3]}

@@ -106,7 +106,7 @@ class Advice(Result):
 
     @property
     def caveat(self) -> str:
-        """What most likely makes the answer another one."""
+        """The main reason to doubt the answer."""
         versus = self.against_flat
         if versus is not None and versus.wins < MOST_WORLDS and self.inspection.worlds > 1:
             share = percent(1 - versus.wins)

@@ -232,7 +232,7 @@ class MIPS(Estimator):
     r"""Marginalised inverse propensity scores (Saito and Joachims 2022), with the clusters at ``depth`` as embedding.
 
     Depth 1 is the top clusters. Small weights; unbiased where arms of a cluster have the same mean reward, or the two
-    policies divide a cluster alike.
+    policies divide a cluster in the same way.
 
     .. math:: \hat V = \frac1n \sum_i \frac{\pi(C_i \mid x_i)}{\pi_0(C_i \mid x_i)}\, r_i
     """

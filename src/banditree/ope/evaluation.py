@@ -445,7 +445,7 @@ def _least_error(rows: Rows, weights: Floats, ess: float) -> float:
     """Return what the standard error is at least: 0 unless all rewards that count are equal, as if nothing varied.
 
     The next reward may be another one all the same. How far off it could be is what the log shows elsewhere, and how
-    often that may happen is what Wilson's interval says about 0 in so many rows.
+    often that may happen is what Wilson's interval says about 0 in this number of rows.
     """
     low, high = rows.extremes
     counted = weights != 0

@@ -106,7 +106,7 @@ def believed_means(tree: Tree, rows: Floats, sums: Floats, squares: Floats | Non
 def _by_contexts(
     rewards: Floats, contexts: Floats, places: Places, tree: Tree, fold: Places, *, in_order: bool
 ) -> ByRow:
-    """Predict by the beliefs of LinATS: one model across arms, which learns how far siblings are alike."""
+    """Predict by the beliefs of LinATS: one model across arms, which learns how similar siblings are."""
     dim = contexts.shape[1]
     arms = tree.ids(places)
     with_constant = np.column_stack([np.ones(len(contexts)), contexts])

@@ -68,7 +68,7 @@ class ByRow:
         return len(self.table) == 1
 
     def mean(self, counts: Floats) -> Floats:
-        """Average over the rows, of which each entry has so many: (arms,)."""
+        """Average over the rows, each entry weighted by its ``counts``: (arms,)."""
         return np.asarray(np.bincount(self.kind, counts, minlength=len(self.table)) @ self.table / counts.sum())
 
     def at(self, places: Places) -> Floats:

@@ -305,15 +305,15 @@ def label(name: str) -> str:
 
 
 def labels(names: Sequence[str]) -> list[str]:
-    """Shorten names; those that would look alike start at the word in which they first differ.
+    """Shorten names; those that would look the same start at the word in which they first differ.
 
     >>> labels(["A shirt for long winter nights, S, of wool", "A shirt for long winter nights, M, of wool", "A hat"])
     ['… S, of wool', '… M, of wool', 'A hat']
     """
-    alike: dict[str, set[str]] = {}
+    shared: dict[str, set[str]] = {}
     for name in names:
-        alike.setdefault(label(name), set()).add(name)
-    starts = {short: len(commonprefix([*group])) for short, group in alike.items() if len(group) > 1}  # noqa: RUF071
+        shared.setdefault(label(name), set()).add(name)
+    starts = {short: len(commonprefix([*group])) for short, group in shared.items() if len(group) > 1}  # noqa: RUF071
     return [
         label(f"… {name[name.rfind(' ', 0, starts[short]) + 1 :]}") if short in starts else short
         for name, short in zip(names, map(label, names), strict=True)

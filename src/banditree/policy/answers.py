@@ -1,4 +1,4 @@
-"""Answer questions about a policy: what it believes, how likely each arm is, what is still to be gained."""
+"""Answer questions about a policy: its beliefs, the probability of each arm, the remaining value."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def best(state: State, context: Floats | None) -> Name:
 
 
 class Remaining(NamedTuple):
-    """Reward per decision that is still to be gained by knowing the best arm, as far as the beliefs can tell."""
+    """Remaining value: reward per decision that knowing the best arm would still add, by the beliefs."""
 
     mean: float  # expected
     high: float  # it is at most this much with a probability of 95%

@@ -15,7 +15,7 @@ from banditree.errors import InvalidType, InvalidValue
 from banditree.tree import Tree
 from banditree.tree.shape import Shape
 
-MIN_INVERTED = 64  # arms named, from which on it is worth a look whether there are fewer others
+MIN_INVERTED = 64  # number of arms named above which the others are counted too
 
 
 class AnyLimits(Protocol):

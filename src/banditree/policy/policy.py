@@ -465,7 +465,7 @@ class Policy:
             return answers.chances(state, self._contexts.one(context))
 
     def remaining(self, context: object = None) -> Remaining:
-        """Return how much reward per decision is still to be gained by knowing the best arm: ``mean`` and ``high``.
+        """Return the remaining value, the reward per decision that knowing the best arm would add: ``mean``, ``high``.
 
         In each of many draws from the beliefs about all arms, this is the highest mean minus that of the arm with the
         highest expected mean; ``mean`` is the average, and ``high`` the 95% quantile. ``context`` is as for `chances`.

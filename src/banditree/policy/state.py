@@ -1,4 +1,4 @@
-"""The state of a policy: what changes with its tree; how threads take turns, and what a forked process does with it."""
+"""The state of a policy that changes with its tree, exclusive access to it, and policies in forked processes."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _common_leaves(new: Tree, old: Tree) -> tuple[NDArray[np.int32], NDArray[np.
 def priors_of_new(
     state: State, belief: Belief, arms: Mapping[Any, Sequence[object]], prior: Belief | str | None
 ) -> dict[Any, Belief]:
-    """What new arms start from, where it is not the policy's own prior: what arms beside them showed, or as given."""
+    """Return the priors of new arms, estimated from their siblings or as given; none if they have the policy's."""
     if prior is None or not isinstance(arms, Mapping):
         return {}
     if prior == "cluster":
@@ -83,9 +83,9 @@ def priors_of_new(
 
 @contextmanager
 def hold(policy: Policy) -> Iterator[State]:
-    """Have a policy to oneself: calls from other threads wait until the end.
+    """Hold a policy exclusively: calls from other threads wait.
 
-    `choose` and `update` of the native engine come without the lock: the walk refuses them, and they wait for it too.
+    `choose` and `update` of the native engine take no lock: the walk refuses them, and they wait for it too.
     """
     with policy._lock:
         walk, was_held = policy._state.walk, policy._state.walk.is_held
@@ -97,7 +97,7 @@ def hold(policy: Policy) -> Iterator[State]:
 
 
 def state_of(policy: Policy) -> State:
-    """Return the parts of a policy as they are now, for code that works with its beliefs or its walk."""
+    """Return the present state of a policy, for code that works with its beliefs or its walk."""
     return policy._state
 
 

@@ -1,4 +1,4 @@
-"""Problems that change over time: every so many steps the arms get the means of a new instance."""
+"""Problems that change over time: at regular steps the arms get the means of a new instance."""
 
 from __future__ import annotations
 

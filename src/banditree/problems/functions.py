@@ -20,7 +20,7 @@ def bumps(x: object) -> Floats:
 
 
 def surface(x: object) -> Floats:
-    """Three ridges on [0, 1]^2, so that nearby arms are alike and larger clusters are mixed: (..., 2) to (...,).
+    """Three ridges on [0, 1]^2, so that nearby arms are similar and larger clusters are mixed: (..., 2) to (...,).
 
     f(x1, x2) = exp(-100 (0.2 - x1)^2) / 2 + exp(-100 (0.7 - x1)^2) / 5 + exp(-100 (0.7 - x2)^2) / 5
     """

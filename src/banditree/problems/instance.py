@@ -177,7 +177,7 @@ def _stream(rng: Seed) -> Any:
 
 
 def _dot(theta: Floats, x: Floats) -> Any:
-    """Return theta.x over the last axis, summed from left to right so that both engines round alike: (...,)."""
+    """Return theta.x over the last axis, summed from left to right, so that both engines round the same: (...,)."""
     total = theta[..., 0] * x[0]
     for i in range(1, len(x)):
         total = total + theta[..., i] * x[i]

@@ -188,7 +188,7 @@ def _clusters_of(arm: int, n_arms: int, kept_levels: range | list[int]) -> list[
 def sine_kmeans(n_arms: int, n_clusters: int, depth: int = 1) -> Problem:
     """Positions x ~ U(0, 1), means (sin 13x sin 27x + 1) / 2, k-means clusters: figures 2a to 2c.
 
-    Nearby arms are alike, but no cluster dominates the others: the theorems do not apply.
+    Nearby arms are similar, but no cluster dominates the others: the theorems do not apply.
 
     Parameters
     ----------

@@ -258,7 +258,7 @@ class LogReader:
         self._contexts = [_column(name) for name in self._features] or ["context"]
 
     def limit(self, after: int, rows: int) -> None:
-        """Read no more than so many decisions after an event."""
+        """Read up to ``rows`` decisions after an event."""
         where = f"kind = '{Kind.DECISION}' AND experiment || '' = ? AND n > ? AND n <= ?"
         statement = f"SELECT n FROM banditree_events WHERE {where} ORDER BY n LIMIT 1 OFFSET {rows - 1:d}"
         for (n,) in self.log.run(statement, (self._name, after, self.until)):

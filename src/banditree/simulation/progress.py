@@ -64,7 +64,7 @@ def progress_bar(
 
     It needs Rich, and the main thread. Tasks have a field ``rate``, a text, if there is a ``rate``. Where the native
     engine is missing, and ``seconds``, what the work takes on the readable one, is long, a line says so; where that is
-    not known beforehand, call `say_why_slow`.
+    not known in advance, call `say_why_slow`.
     """
     is_shown = sys.stderr.isatty() if progress is None else progress
     try:

@@ -1,7 +1,7 @@
 """Check the laws that every policy must keep, built-in or your own: `check_policy` needs only NumPy.
 
-Statistical laws compare how often arms and clusters are chosen: in two samples of equal size (`samples.alike`), or in
-one sample against given probabilities (`samples.fits`).
+Statistical laws compare how often arms and clusters are chosen: in two samples of equal size (`alike`), or in one
+sample against given probabilities (`cases.fits`).
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from banditree.errors import BanditreeError
 from banditree.policy import Policy
 from banditree.tree import Tree
 
-DEVIATIONS = 5.5  # standard deviations that are not chance
+DEVIATIONS = 5.5  # standard deviations beyond which a difference is not chance
 
 
 def alike(one: Counter[Hashable], two: Counter[Hashable], tree: Tree | None = None) -> bool:

@@ -234,7 +234,7 @@ def ids_of(arms: Iterable[object] | None, n: int, what: str) -> list[Name]:
 
 
 def check_arrays(parent: Any, content: Any, arms: Sequence[object], clusters: Sequence[object]) -> None:
-    """Raise unless these are valid output of `Tree.to_arrays`: a tree whose nodes are numbered breadth-first."""
+    """Raise unless these are valid output of `to_arrays`: a tree whose nodes are numbered breadth-first."""
     whole = all(array.ndim == 1 and array.dtype.kind == "i" for array in (parent, content))
     if not whole or len(parent) != len(content) or len(parent) < 2:
         raise InvalidValue("these arrays are not a tree: each needs one whole number per node, for two nodes or more")

@@ -1,4 +1,4 @@
-"""Decide a claim: measure numbers, with standard errors over seeds, and compare them with thresholds set beforehand."""
+"""Decide a claim: measure numbers, with standard errors over seeds, and compare them with thresholds set in advance."""
 
 from __future__ import annotations
 
