@@ -319,4 +319,4 @@ def test_without_the_option_nobody_reports_exposures(at: Any) -> None:
     _, http = at
     id_ = http.post("/v1/decisions").json()["id"]
     answer = http.post(f"/v1/decisions/{id_}/exposure")
-    assert (answer.status_code, "--exposure" in answer.json()["error"]) == (409, True)
+    assert (answer.status_code, "setting exposure" in answer.json()["error"]) == (409, True)
