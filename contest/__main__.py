@@ -34,8 +34,8 @@ class Options:
     seeds: int = 20
     at_least: int = 8  # seeds of the slow ones
     horizon: int | None = None  # at most; every environment has its own
-    allowance: float = 10.0  # seconds for all worlds of an offer in an environment
-    patience: float = 20.0  # seconds after which a world is stopped
+    allowance: float = 60.0  # seconds for all worlds of an offer in an environment
+    patience: float = 120.0  # seconds after which a world is stopped
     probes: int = 400  # decisions that test the stated probability
 
     @classmethod

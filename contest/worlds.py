@@ -267,7 +267,7 @@ ENVIRONMENTS = (
     Environment("mixed 2000", "mixed effects: 2,000 arms in 50 clusters, 5 features", _mixed(2000, 50), 250, True),
     Environment("articles", "bayesianbandits' worked example: 20 articles, 4 categories", _articles, 1000, True),
     Environment(
-        "effects", "the mixed-effect paper: 100 arms, d = 2, one of 3 effects each", _effects(False), 2000, True
+        "effects", "the mixed-effect paper: 100 arms, d = 2, one of 3 effects each", _effects(False), 5000, True
     ),
     Environment(
         "shared effects",

@@ -67,6 +67,8 @@ def test_the_page_says_where_ats_is_behind_in_one_line_per_world() -> None:
     worlds = [World("easy", Misplaced(0.5), 100, 4), World("hard", Misplaced(0.5), 1000, 4, why=HIDDEN)]
     known = lines("easy", (100, 50.0, 80.0, 60.0)) + lines("hard", (100, 50.0, 60.0, 75.0), (1000, 90.0, 60.0, 75.0))
     groups = {"some": points_of(worlds, known)}
+    assert pages.seeds_of(known) == "Lines have 2 seeds."
+    assert pages.seeds_of([*known, *lines("long", (10**6, 1.0, 1.0, 1.0))]).endswith("2 beyond 100,000 decisions.")
     text = pages.losses(groups)
     assert "On 1 of 2 worlds" in text
     assert f"| hard | 100 / 1,000 | 0.83 / 1.50 | TS | 0.83 / 1.50 | {HIDDEN} |" in text

@@ -14,14 +14,13 @@ from typing import Any
 
 import pytest
 
-from banditree.errors import BadFile, InvalidValue
+from banditree.errors import InvalidValue
 from banditree.paper.claims import CLAIMS, NOT_JUDGED, Verdict, judge
 from banditree.paper.figures import DEFAULT, FIGURES, Figure
 from banditree.paper.report import SIGNS, installed_version, write_report
 from banditree.paper.results import FinishedFigure, Results, stem
 from banditree.simulation.runs import Runs
 from tests.support.made_up_runs import runs
-from tools.pages.paper import HEADLINES, main, update_docs
 
 VARIANTS = [("1f", "even"), ("2d", "unit")]
 FLAGS = [
@@ -164,7 +163,7 @@ def test_every_figure_and_claim_is_there_in_the_order_of_the_paper(whole: tuple[
     assert "Not run" not in text
     assert "Another reading: depth L keeps L levels evenly spaced" in text
     assert re.search(r"The figures took \d+ s of wall time, the claims and the theory \d+ s: \d+ s in all", text)
-    assert "docs/paper.md lists them" in text
+    assert "docs/notes/claims.md lists them" in text
 
 
 def test_the_theory_leaves_no_figure_open(tmp_path: Path) -> None:
@@ -254,61 +253,3 @@ def test_versions_of_what_is_not_installed_are_left_out() -> None:
 
 
 # ---------------------------------------------------------------- the documentation
-
-
-def test_the_documentation_takes_table_and_pictures(whole: tuple[Path, list[Verdict]], tmp_path: Path) -> None:
-    out, page = whole[0].parent, tmp_path / "paper.md"
-    page.write_text("before\n<!-- claims: start -->\nstale words\n<!-- claims: end -->\nafter\n", encoding="utf-8")
-    written = update_docs(out, tmp_path)
-    text = page.read_text(encoding="utf-8")
-    assert (out / "claims.md").read_text(encoding="utf-8") in text
-    assert text.startswith("before\n")
-    assert text.endswith("after\n")
-    assert "stale words" not in text
-    assert written == [page, *(tmp_path / "images" / f"{name}.png" for name in HEADLINES)]
-    assert all(path.exists() for path in written)
-    update_docs(out, tmp_path)
-    assert page.read_text(encoding="utf-8") == text
-
-
-def test_the_documentation_takes_a_second_table_of_what_more_seeds_judged(
-    whole: tuple[Path, list[Verdict]], tmp_path: Path
-) -> None:
-    (tmp_path / "paper.md").write_text("<!-- claims: start --><!-- claims: end -->", encoding="utf-8")
-    folder(tmp_path / "more", [("unstructured-regret", DEFAULT)])
-    write_report(tmp_path / "more")
-    update_docs(whole[0].parent, tmp_path, tmp_path / "more")
-    first, second = (tmp_path / "paper.md").read_text(encoding="utf-8").split("### With more seeds")
-    assert len(re.findall(r"\n\| [^|]+ \(`[\w-]+`\) \|", first)) == len(CLAIMS)
-    assert re.findall(r"\n\| [^|]+ \(`([\w-]+)`\) \|", second) == ["unstructured-tsc-worse", "cheaper-steps"]
-
-
-def test_the_documentation_is_left_alone_when_something_is_missing(
-    whole: tuple[Path, list[Verdict]], tmp_path: Path
-) -> None:
-    page = tmp_path / "paper.md"
-    page.write_text("no marks", encoding="utf-8")
-    with pytest.raises(BadFile, match="marks"):
-        update_docs(whole[0].parent, tmp_path)
-    with pytest.raises(InvalidValue, match=r"claims\.md.*2b\.png"):
-        update_docs(tmp_path, tmp_path)
-    assert page.read_text(encoding="utf-8") == "no marks"
-    assert not (tmp_path / "images").exists()
-
-
-def test_the_command_that_updates_the_documentation(
-    whole: tuple[Path, list[Verdict]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "paper.md").write_text("<!-- claims: start --><!-- claims: end -->", encoding="utf-8")
-    assert main([str(whole[0].parent), str(tmp_path)]) == 0
-    assert "paper.md" in capsys.readouterr().out
-    assert main([str(tmp_path), str(tmp_path)]) == 2
-    assert "claims.md" in capsys.readouterr().err
-    assert main([]) == 2
-    assert "usage" in capsys.readouterr().err
-
-
-def test_our_documentation_has_the_marks() -> None:
-    text = (Path(__file__).parents[2] / "docs" / "paper.md").read_text(encoding="utf-8")
-    assert text.count("<!-- claims: start -->") == text.count("<!-- claims: end -->") == 1
-    assert all(f"images/{name}.png" in text for name in HEADLINES)

@@ -36,9 +36,10 @@ from tools.pages.worlds import (
 )
 
 Floats = NDArray[np.float64]
-COLUMNS = ("world", "policy", "time", "mean", "se", "median", "worst", "covered", "regrets")
+COLUMNS = ("world", "policy", "time", "seeds", "mean", "se", "median", "worst", "covered", "regrets")
 WORST = 0.95  # quantile over seeds: one run in twenty has more regret
 CONTEXTS, COVER_SEEDS, Z_90 = 40, 4, 1.6448536269514722  # contexts and runs in which 90% intervals are looked at
+LONG = 100_000  # decisions, beyond which lines have fewer seeds
 SHORT = 40  # rounds whose regret is part of a world's digest
 GROUPS: dict[str, Callable[[], Sequence[World]]] = {
     "the paper's": paper_worlds,
@@ -92,7 +93,8 @@ def line(world: World, policy: str, time: int, regrets: Floats, covered: float |
     numbers = (summary.mean, summary.se, np.median(regrets), np.quantile(regrets, WORST))
     share = "" if covered is None else f"{covered:.3f}"
     every = " ".join(f"{value:.5g}" for value in regrets)
-    values = (world.name, policy, str(time), *(f"{value:.5g}" for value in numbers), share, every)
+    names = (world.name, policy, str(time), str(len(regrets)))
+    values = (*names, *(f"{value:.5g}" for value in numbers), share, every)
     return dict(zip(COLUMNS, values, strict=True))
 
 
@@ -226,8 +228,18 @@ def trees_page(lines: list[Line], folder: Path) -> str:
         return HEAD
     picture = draw(groups, folder / "images" / "robustness.png", "ATS", "TS")
     parts = [HEAD, "## In short\n", summary(groups, (f"ATS {NO_TREE}", "TS", "HierTS")), picture]
-    parts += ["## Where it loses, and why\n", losses(groups), WORLDS, "## Does regret grow like log T?\n"]
-    return "\n".join([*parts, growth(points_of(long_worlds(), lines))])
+    parts += ["## Where it loses, and why\n", losses(groups), WORLDS, f"{seeds_of(lines)}\n"]
+    return "\n".join([*parts, "## Does regret grow like log T?\n", growth(points_of(long_worlds(), lines))])
+
+
+def seeds_of(lines: Sequence[Line]) -> str:
+    """Say how many seeds the lines have."""
+    counts: dict[bool, list[int]] = {False: [], True: []}
+    for each in lines:
+        counts[int(each["time"]) > LONG].append(int(each["seeds"]))
+    said = [f"{min(n)}" if min(n) == max(n) else f"{min(n):,} to {max(n):,}" for n in counts.values() if n]
+    longer = f", and {said[1]} beyond {LONG:,} decisions" if len(said) > 1 else ""
+    return f"Lines have {said[0]} seeds{longer}."
 
 
 def summary(groups: Mapping[str, Sequence[Sequence[Point]]], rivals: Sequence[str]) -> str:
@@ -237,6 +249,8 @@ def summary(groups: Mapping[str, Sequence[Sequence[Point]]], rivals: Sequence[st
     for rival in (*rivals, "best"):
         name = "the best of the others" if rival == "best" else rival
         ratios = [[p.ratio(_who(p, rival)) for p in points if _who(p, rival) in p.regret] for points in columns]
+        if not any(ratios):
+            continue
         rows.append((f"regret over that of {name}: geometric mean", *(_cell(geometric_mean, some) for some in ratios)))
         rows.append(("... the largest", *(_cell(max, some) for some in ratios)))
         clear = [sum(p.is_clearly(_who(p, rival)) for p in points if _who(p, rival) in p.regret) for points in columns]
@@ -269,7 +283,7 @@ def _cell(of: Callable[[Sequence[float]], float], values: Sequence[float]) -> st
     return f"{of([max(value, 1e-6) for value in values]):.2f}" if values else ""
 
 
-def losses(groups: Mapping[str, Sequence[Sequence[Point]]], most: int = 20) -> str:
+def losses(groups: Mapping[str, Sequence[Sequence[Point]]], most: int = 12) -> str:
     """One line for each world in which ours is clearly behind, its times side by side; the worst of them."""
     behind = [world for worlds in groups.values() for world in worlds if any(p.is_clearly(p.best) for p in world)]
     behind.sort(key=lambda world: -max(point.ratio(point.best) for point in world))
@@ -278,7 +292,7 @@ def losses(groups: Mapping[str, Sequence[Sequence[Point]]], most: int = 20) -> s
     if not behind:
         return f"{text}\n"
     if len(behind) > most:
-        text += f" The {most} largest:"
+        text += f" The {most} where it is furthest behind, the others being in the file of all lines:"
     rows = []
     for world in behind[:most]:
         times = " / ".join(f"{point.time:,}" for point in world)
@@ -367,7 +381,13 @@ def contexts_page(lines: list[Line], folder: Path) -> str:
     header = ("world", "decisions", *(f"over {rival}" for rival in rivals), "over the best", "which", "90% intervals")
     parts = [LINEAR_HEAD, "## In short\n", summary(groups, rivals), picture, "## World by world\n"]
     parts += ["The last column is the share of 90% intervals of arms that were tried which hold the truth.\n"]
-    parts += [table(Table(header, rows)), "\n## Where it loses, and why\n", losses(groups), LINEAR_WORLDS]
+    parts += [
+        table(Table(header, rows)),
+        "\n## Where it loses, and why\n",
+        losses(groups),
+        LINEAR_WORLDS,
+        seeds_of(lines),
+    ]
     return "\n".join(parts)
 
 

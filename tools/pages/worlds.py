@@ -19,6 +19,7 @@ EFFECTS = (0.0, 0.15, 0.4, 0.8, 1.3)  # sd of a level's effects, on the logit sc
 FIRST = 20_461  # the first random world has this number; the defaults of ATS were set on others
 FIRST_SHOP = 30_301  # the same for shops
 LONGEST_SHOP = 100_000  # decisions
+SEEDS, FEWER, FEWEST = 60, 24, 8  # of a world; of long runs and of what takes minutes; beyond 100,000 decisions
 DRAWN = 10  # instances whose depth is looked at where it differs by seed
 OURS, FLAT, TOLD, NO_TREE = "ATS", "TS", "told", "without its tree"
 
@@ -169,10 +170,10 @@ class World:
             found["HTS"] = bt.HTS
         if self.depth == 0:
             del found["TSC"], found[f"{OURS} {NO_TREE}"]
-        if hasattr(bt, "HierTS"):
-            found["HierTS"] = bt.HierTS
         if self.prior is not None:
             found = {name: partial(policy, prior=self.prior) for name, policy in found.items()}
+        if hasattr(bt, "HierTS"):
+            found["HierTS"] = bt.HierTS
         if self.level is not None:
             found[f"TSC {TOLD}"] = partial(bt.TSC, prior=bt.Beta(1.0, 1 / self.level - 1))
         if self.noise is not None and hasattr(bt, "HierTS"):
@@ -213,14 +214,14 @@ def paper_worlds() -> list[World]:
     """List the paper's kinds of instances, on which the numbers of ATS were set, and the shop of Open Bandit."""
     problems = bt.problems
     return [
-        World("strong dominance", problems.strong_dominance(), 3000, 60, 30),
-        World("k-means, 100 arms", problems.sine_kmeans(100, 10), 3000, 60, 30),
-        World("k-means, 1,000 arms", problems.sine_kmeans(1000, 32), 3000, 60, 15),
-        World("no structure", problems.unstructured(50, 10), 25_000, 60, 15, why=SHARP),
-        World("binary tree, 256 arms", problems.hierarchical_dominance(256), 3000, 60, 15),
-        World("bumps, Ward", problems.bumps(), 25_000, 60, 15, tree="ward", rival="kmeans"),
-        World("surface, Ward", problems.surface(), 20_000, 60, 15, tree="ward", rival="kmeans"),
-        World("Open Bandit", problems.open_bandit(), 100_000, 60, 15),
+        World("strong dominance", problems.strong_dominance(), 3000, SEEDS, FEWER),
+        World("k-means, 100 arms", problems.sine_kmeans(100, 10), 3000, SEEDS, FEWER),
+        World("k-means, 1,000 arms", problems.sine_kmeans(1000, 32), 3000, SEEDS, FEWER),
+        World("no structure", problems.unstructured(50, 10), 25_000, SEEDS, FEWEST, why=SHARP),
+        World("binary tree, 256 arms", problems.hierarchical_dominance(256), 3000, SEEDS, FEWER),
+        World("bumps, Ward", problems.bumps(), 25_000, SEEDS, FEWEST, tree="ward", rival="kmeans"),
+        World("surface, Ward", problems.surface(), 20_000, SEEDS, FEWEST, tree="ward", rival="kmeans"),
+        World("Open Bandit", problems.open_bandit(), 100_000, SEEDS, FEWEST),
     ]
 
 
@@ -231,15 +232,15 @@ def hostile_worlds() -> list[World]:
     # 276 amounts around 20, whose noise is 3.4 times their spread of 1
     amounts = Normal(12, 23, 0.5, 0.75**0.5, 3.4, 20.0)
     return [
-        World("misplaced arm, clusters to 0.5", Misplaced(0.5), 4000, 60, 30, why=HIDDEN),
-        World("misplaced arm, clusters to 0.7", Misplaced(0.7), 4000, 60, 30, why=HIDDEN),
-        World("small tree that misleads", misleading, 10_000, 1500, 150, why=HIDDEN),
-        World("two arms, 0.9 and 0.8", two, 3000, 600, 150, why=SHARP),
+        World("misplaced arm, clusters to 0.5", Misplaced(0.5), 4000, SEEDS, FEWER, why=HIDDEN),
+        World("misplaced arm, clusters to 0.7", Misplaced(0.7), 4000, SEEDS, FEWER, why=HIDDEN),
+        World("small tree that misleads", misleading, 10_000, 1500, SEEDS, why=HIDDEN),
+        World("two arms, 0.9 and 0.8", two, 3000, 10 * SEEDS, SEEDS, why=SHARP),
         World(
             "noisy amounts, 276 items",
             amounts,
             20_000,
-            30,
+            SEEDS,
             prior=bt.Gaussian(),
             noise=amounts.noise,
             spreads=(amounts.cluster_sd, amounts.arm_sd),
@@ -252,14 +253,14 @@ def normal_worlds() -> list[World]:
     """List worlds with normal rewards: arms differ by a tenth of the noise to ten times it."""
     ratings = bt.Gaussian(1.22, mean=3.2, prior_sd=0.5)
     return [
-        _normal("ratings", Normal(10, 20, 0.25, 0.5, 1.22, 3.2), 20_000, 40, 10, prior=ratings, why=NOISY),
-        _normal("ratings, no clusters", Normal(10, 20, 0.0, 0.5, 1.22, 3.2), 20_000, 20, prior=ratings, why=NOISY),
-        _normal("ratings, sd learned", Normal(10, 20, 0.25, 0.5, 1.22), 20_000, 20, prior=bt.Gaussian(), why=NOISY),
-        _normal("two levels", Normal(12, 12, 0.5, 0.15, 0.5), 5000, 40, 10),
-        _normal("fine differences", Normal(10, 10, 0.07, 0.07, 1.0), 20_000, 20, why=NOISY),
-        _normal("coarse differences", Normal(10, 10, 2.0, 2.0, 0.3), 2000, 20, 10),
-        _normal("clusters tell all", Normal(10, 10, 1.0, 0.0, 1.0), 5000, 20),
-        _normal("misplaced arm, normal", Normal(10, 10, 0.0, 0.1, 0.5, best=1.6), 10_000, 40, 10, why=HIDDEN),
+        _normal("ratings", Normal(10, 20, 0.25, 0.5, 1.22, 3.2), 20_000, SEEDS, FEWEST, prior=ratings, why=NOISY),
+        _normal("ratings, no clusters", Normal(10, 20, 0.0, 0.5, 1.22, 3.2), 20_000, SEEDS, prior=ratings, why=NOISY),
+        _normal("ratings, sd learned", Normal(10, 20, 0.25, 0.5, 1.22), 20_000, SEEDS, prior=bt.Gaussian(), why=NOISY),
+        _normal("two levels", Normal(12, 12, 0.5, 0.15, 0.5), 5000, SEEDS, FEWER),
+        _normal("fine differences", Normal(10, 10, 0.07, 0.07, 1.0), 20_000, SEEDS, why=NOISY),
+        _normal("coarse differences", Normal(10, 10, 2.0, 2.0, 0.3), 2000, SEEDS, FEWER),
+        _normal("clusters tell all", Normal(10, 10, 1.0, 0.0, 1.0), 5000, SEEDS),
+        _normal("misplaced arm, normal", Normal(10, 10, 0.0, 0.1, 0.5, best=1.6), 10_000, SEEDS, FEWER, why=HIDDEN),
     ]
 
 
@@ -270,7 +271,7 @@ def _normal(name: str, problem: Normal, horizon: int, seeds: int, long_seeds: in
     return World(name, problem, horizon, seeds, long_seeds, spreads=spreads, **more)
 
 
-def shops(number: int = 12, seeds: int = 24) -> list[World]:
+def shops(number: int = 12, seeds: int = FEWER) -> list[World]:
     """Draw shops whose sizes, rates and spreads are random but the same each time."""
     drawn = [Shop.from_number(FIRST_SHOP + place) for place in range(number)]
     return [
@@ -278,7 +279,7 @@ def shops(number: int = 12, seeds: int = 24) -> list[World]:
     ]
 
 
-def random_worlds(number: int = 24, seeds: int = 12) -> list[World]:
+def random_worlds(number: int = 24, seeds: int = FEWER) -> list[World]:
     """Draw worlds whose sizes, shapes and rates are random but the same each time."""
     drawn = [Drawn.from_number(FIRST + place) for place in range(number)]
     return [World(f"random {place}", each, each.horizon, seeds) for place, each in enumerate(drawn, start=1)]
@@ -287,8 +288,8 @@ def random_worlds(number: int = 24, seeds: int = 12) -> list[World]:
 def long_worlds() -> list[World]:
     """List worlds that are played for a million decisions: in neither can the tree be trusted."""
     return [
-        World("no structure, long", bt.problems.unstructured(50, 10), 1_000_000, 10),
-        World("misplaced arm, long", Misplaced(0.5), 1_000_000, 10),
+        World("no structure, long", bt.problems.unstructured(50, 10), 1_000_000, FEWEST),
+        World("misplaced arm, long", Misplaced(0.5), 1_000_000, FEWEST),
     ]
 
 
@@ -373,17 +374,17 @@ def context_worlds() -> list[ContextWorld]:
     clicks = mixed(100, 10, 3, cluster_sd=(0.5, 0.3), arm_sd=(0.3, 0.1), reward="clicks", rate=0.04)
     shared = mixed(100, 10, 3, cluster_sd=(0.5, 0.0), arm_sd=(0.5, 0.0))
     return [
-        ContextWorld("figure 2d", linear(400, 20, 0.5), 3000, 6),
-        ContextWorld("figure 2e", linear(900, 30, 0.5), 3000, 6),
-        ContextWorld("figure 2f", linear(900, 30, 0.1), 3000, 6),
-        ContextWorld("mixed effects, 5 features", mixed(100, 10, 5), 3000, 10),
-        ContextWorld("mixed effects, 2 features", mixed(100, 5, 2), 3000, 10),
-        ContextWorld("no structure", unlike, 3000, 10, long_seeds=5),
-        ContextWorld("shuffled", Rearranged(like, "shuffled"), 3000, 10),
-        ContextWorld("misplaced", Rearranged(small, "misplaced"), 3000, 10),
-        ContextWorld("misplaced, contexts matter little", Rearranged(little, "misplaced"), 3000, 10),
-        ContextWorld("three levels", deep, 3000, 10),
-        ContextWorld("clicks", clicks, 10_000, 10, clicks=True),
-        ContextWorld("slopes shared", shared, 3000, 10),
-        ContextWorld("sparse, 3 of 20 features", Sparse(mixed(100, 10, 20), 3), 3000, 10),
+        ContextWorld("figure 2d", linear(400, 20, 0.5), 3000, SEEDS),
+        ContextWorld("figure 2e", linear(900, 30, 0.5), 3000, SEEDS),
+        ContextWorld("figure 2f", linear(900, 30, 0.1), 3000, SEEDS),
+        ContextWorld("mixed effects, 5 features", mixed(100, 10, 5), 3000, SEEDS),
+        ContextWorld("mixed effects, 2 features", mixed(100, 5, 2), 3000, SEEDS),
+        ContextWorld("no structure", unlike, 3000, SEEDS, long_seeds=FEWER),
+        ContextWorld("shuffled", Rearranged(like, "shuffled"), 3000, SEEDS),
+        ContextWorld("misplaced", Rearranged(small, "misplaced"), 3000, SEEDS),
+        ContextWorld("misplaced, contexts matter little", Rearranged(little, "misplaced"), 3000, SEEDS),
+        ContextWorld("three levels", deep, 3000, SEEDS),
+        ContextWorld("clicks", clicks, 10_000, SEEDS, clicks=True),
+        ContextWorld("slopes shared", shared, 3000, SEEDS),
+        ContextWorld("sparse, 3 of 20 features", Sparse(mixed(100, 10, 20), 3), 3000, SEEDS),
     ]

@@ -59,7 +59,7 @@ PACKAGES = ("banditree", "numpy", "scipy", "scikit-learn", "matplotlib")
 HOW_JUDGED = (
     "Each claim is broken into checks with thresholds that are fixed in the code. Thresholds were set before the "
     "data they judge were seen; after a first look at the data some checks and claims were added, split or made "
-    "stricter, and docs/paper.md lists them. A check compares one number, with its standard error over seeds, "
+    "stricter, and docs/notes/claims.md lists them. A check compares one number, with its standard error over seeds, "
     "with its threshold; it passes or fails at 99.73% confidence by Student's t (about three standard errors), "
     "and is open in between. A claim holds when all its checks pass, holds in part when some fail and a part of "
     "it is shown, does not hold when some fail and no part is shown, and otherwise cannot be decided with these "
