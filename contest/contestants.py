@@ -284,10 +284,14 @@ def coba_offers(world: World) -> list[Offer]:
     if not world.dim:
         return flat
     noise = noise_of(world)
-    ucb = partial(_coba_agent, learner="LinUCBLearner")
-    told_ts = Offer("coba LinTS", partial(_coba_agent, learner="LinTSLearner", v=noise**2), "told the noise")
-    told_ucb = Offer("coba LinUCB", partial(ucb, alpha=noise), "told the noise")
-    return [Offer("coba LinUCB", ucb, "default"), *unlike_default(told_ucb, world), told_ts, *flat]
+    ucb, ts = (partial(_coba_agent, learner=learner) for learner in ("LinUCBLearner", "LinTSLearner"))
+    return [
+        Offer("coba LinUCB", ucb, "default"),
+        *unlike_default(Offer("coba LinUCB", partial(ucb, alpha=noise), "told the noise"), world),
+        Offer("coba LinTS", ts, "default"),
+        *unlike_default(Offer("coba LinTS", partial(ts, v=noise**2), "told the noise"), world),
+        *flat,
+    ]
 
 
 def _coba_agent(world: World, seed: int, *, learner: str, **settings: Any) -> Agent:
@@ -458,14 +462,12 @@ def mabwiser_offers(world: World) -> list[Offer]:
             Offer("MABWiser UCB1", partial(_mabwiser_flat, policy="UCB1", alpha=1), "default, each arm once first"),
             Offer("MABWiser UCB1", partial(_mabwiser_flat, policy="UCB1", alpha=0.1), "alpha=0.1, told the noise"),
         ]
-    build = partial(_mabwiser_linear, policy="LinUCB")
-    ts = partial(_mabwiser_linear, policy="LinTS", alpha=noise_of(world))
-    told = Offer("MABWiser LinUCB", partial(build, alpha=noise_of(world)), "told the noise")
-    return [
-        Offer("MABWiser LinUCB", build, "default"),
-        *unlike_default(told, world),
-        Offer("MABWiser LinTS", ts, "told the noise"),
-    ]
+    offered = []
+    for policy in ("LinUCB", "LinTS"):
+        build, label = partial(_mabwiser_linear, policy=policy), f"MABWiser {policy}"
+        told = Offer(label, partial(build, alpha=noise_of(world)), "told the noise")
+        offered += [Offer(label, build, "default"), *unlike_default(told, world)]
+    return offered
 
 
 def _mabwiser_flat(world: World, seed: int, *, policy: str, **settings: Any) -> Agent:
