@@ -30,7 +30,7 @@ CLAIMED = [
 ]
 OURS = [
     line("figure 2b with ATS", figures="2b", setting=setting, policy="ATS", best="TSC", ratio=ratio, se="0.05")
-    | {"regret": regret, "best regret": "100"}
+    | {"regret": regret, "best regret": "100", "regret without tree": "400"}
     for setting, ratio, regret in (("N = 10", "0.5", "50"), ("N = 20", "2", "200"))
 ]
 
@@ -40,7 +40,7 @@ def test_the_page_has_the_verdicts_in_short_and_counts_those_of_many_seeds(tmp_p
     assert f"Of 3 claims: 1 holds, 1 does not hold, 1 {OPEN}." in page
     assert "| One | holds | +5.0 |  |" in page
     assert "| Two | open | +1.0 | does not hold, -9.0 |" in page
-    assert "| 2b | ATS | TSC | N = 20 | 2 | 1.00 | 2.00 ± 0.05 | 200 / 100 |" in page
+    assert "| 2b | ATS | N = 20 | TSC | 2 | 1.00 | 2.00 ± 0.05 | 200 / 100 | 0.25 |" in page
 
 
 def test_the_page_is_short_however_many_claims_there_are(tmp_path: Path) -> None:
@@ -87,6 +87,8 @@ def test_ats_meets_the_instances_of_a_figure(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setitem(FIGURES, "1a", replace(FIGURES["1a"], seeds=2))
     lines = paper.measure_beyond("1a", beyond.FIGURES["1a"])
     assert [each["setting"] for each in lines] == [f"distance = {0.05 * i:.2g}" for i in range(1, 9)]
+    total = {key: sum(float(each[key]) for each in lines) for key in ("regret", "regret without tree")}
+    assert total["regret"] < total["regret without tree"]
     for each in lines:
         assert float(each["ratio"]) == pytest.approx(float(each["regret"]) / float(each["best regret"]), rel=1e-3)
 

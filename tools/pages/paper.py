@@ -6,16 +6,15 @@ import re
 import shutil
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import numpy as np
-from numpy.typing import NDArray
-
+import banditree as bt
 from banditree.paper import beyond
 from banditree.paper.claims import CLAIMS, OPEN, VERDICTS, Claim, judge_claim
-from banditree.paper.figures import DEFAULT, FIGURES, Figure
+from banditree.paper.figures import DEFAULT, FIGURES, Figure, Setting
 from banditree.paper.pictures import draw
 from banditree.paper.report import again, margin
 from banditree.paper.reproduce import run
@@ -25,6 +24,8 @@ from tools.pages import evidence
 from tools.pages.evidence import Page, Part
 from tools.pages.journal import Line
 from tools.pages.markdown import Table, figures, table
+from tools.pages.robustness import geometric_mean
+from tools.pages.worlds import NO_TREE, flattened, flattened_linear
 
 POLICIES = (
     *("TS", "TSC", "HTS", "TSMax", "UCB1", "UCBC", "UCT"),
@@ -35,8 +36,9 @@ MANY_SEEDS = 400  # for what the paper's 25 leave open
 FEW_SEEDS = 25
 COLUMNS = (
     *("figures", "claim", "quote", "verdict", "margin", "seeds", "finding", "other readings", "command"),
-    *("setting", "policy", "regret", "best", "best regret", "ratio", "se"),
+    *("setting", "policy", "regret", "best", "best regret", "ratio", "se", "regret without tree"),
 )
+FLAT_ATS = partial(flattened, policy=bt.ATS)
 WITH_MANY = f", {MANY_SEEDS} seeds"
 
 
@@ -111,15 +113,31 @@ def measure_claim(claim: Claim, seeds: int | None = None) -> list[Line]:
 
 def measure_beyond(name: str, figure: Figure) -> list[Line]:
     """ATS or LinATS in every setting of a figure, beside the best of the paper's algorithms there."""
-    ours = run(figure, seeds=FIGURES[name].seeds)
-    joined = beyond.join_settings(figure, simulated().runs(name), ours)
+    seeds = FIGURES[name].seeds
+    joined = beyond.join_settings(figure, simulated().runs(name), run(figure, seeds=seeds))
+    flat = {
+        label.replace("=", " = "): float(next(iter(runs.regret.values()))[:, -1].mean())
+        for label, runs in run(without_tree(figure), seeds=seeds).items()
+    }
     return [
         dict.fromkeys(COLUMNS, "")
-        | {"figures": name, "seeds": str(FIGURES[name].seeds), "setting": row.setting, "policy": row.policy}
+        | {"figures": name, "seeds": str(seeds), "setting": row.setting, "policy": row.policy}
         | {"regret": f"{row.regret:.5g}", "best": row.best, "best regret": f"{row.best_regret:.5g}"}
-        | {"ratio": f"{row.ratio:.4g}", "se": f"{row.se:.2g}"}
+        | {"ratio": f"{row.ratio:.4g}", "se": f"{row.se:.2g}", "regret without tree": f"{flat[row.setting]:.5g}"}
         for row in beyond.compare(name, joined)
     ]
+
+
+def without_tree(figure: Figure) -> Figure:
+    """The figure with ATS or LinATS on the same arms without the tree."""
+
+    def settings(variant: str) -> list[Setting]:
+        return [
+            replace(each, policies={NO_TREE: flattened_linear if "LinATS" in each.policies else FLAT_ATS})
+            for each in figure.settings(variant)
+        ]
+
+    return replace(figure, settings_of=settings)
 
 
 # ---------------------------------------------------------------- the page
@@ -201,27 +219,27 @@ def with_ats(lines: Sequence[Line]) -> str:
         by_figure.setdefault((line["figures"], line["policy"]), []).append(line)
     rows = []
     for (name, policy), some in by_figure.items():
-        ratios: NDArray[np.float64] = np.array([float(line["ratio"]) for line in some])
-        worst = some[int(ratios.argmax())]
-        regret = " / ".join(figures(float(worst[key])) for key in ("regret", "best regret"))
-        values = (f"{np.exp(np.log(ratios).mean()):.2f}", f"{ratios.max():.2f} ± {float(worst['se']):.2f}")
-        rows.append((name, policy, worst["best"], worst["setting"] or "the only one", str(len(some)), *values, regret))
+        worst = max(some, key=lambda line: float(line["ratio"]))
+        regrets = " / ".join(figures(float(worst[key])) for key in ("regret", "best regret"))
+        ratio = f"{_mean_ratio(some, 'best regret'):.2f}", f"{float(worst['ratio']):.2f} ± {float(worst['se']):.2f}"
+        tree = f"{_mean_ratio(some, 'regret without tree'):.2f}"
+        rows.append(
+            (name, policy, worst["setting"] or "the only one", worst["best"], str(len(some)), *ratio, regrets, tree)
+        )
     header = (
-        "figure",
-        "ours",
-        "the paper's best",
-        "worst setting",
-        "settings",
-        "geometric mean",
-        "worst",
-        "regrets there",
+        *("figure", "ours", "worst setting", "the paper's best there", "settings", "over the best: geometric mean"),
+        *("worst", "the two regrets", f"over ours {NO_TREE}: geometric mean"),
     )
     about = (
         "[ATS](adaptive.md), and [LinATS](adaptive.md#linats-who-is-asking) where there are contexts, meet the same "
         "instances: regret over that of the best of the paper's algorithms, which is chosen for each setting by these "
-        "very seeds, and which a user would have to know."
+        f"very seeds, and which a user would have to know; and over that of our own {NO_TREE}."
     )
     return f"## Beyond the paper\n\n{about}\n\n{table(Table(header, rows, left=4))}\n"
+
+
+def _mean_ratio(lines: Sequence[Line], other: str) -> float:
+    return geometric_mean([float(line["regret"]) / float(line[other]) for line in lines])
 
 
 def draw_headlines(images: Path) -> None:
