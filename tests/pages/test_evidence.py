@@ -39,6 +39,15 @@ def test_a_page_that_is_pending_says_so_itself(name: str) -> None:
         assert carried[0] != bt.__version__ or carried[1] != registry.PAGES[name].digest(), f"{name} is pending no more"
 
 
+@pytest.mark.parametrize("name", sorted(registry.PAGES.keys() - registry.PENDING.keys()))
+def test_a_page_is_short_has_a_picture_and_links_all_its_lines(name: str) -> None:
+    page = (DOCS / f"{name}.md").read_text(encoding="utf-8")
+    assert len(page.split()) < 1700
+    assert "](images/" in page
+    assert f"(data/{name}.csv)" in page
+    assert read(DOCS / "data" / f"{name}.csv")
+
+
 class OneMoreDraw(bt.TS):
     """TS that has drawn once before it begins."""
 

@@ -100,14 +100,33 @@ def parts() -> list[Part]:
 
 
 def text(lines: list[Line], folder: Path) -> str:
-    """The page as it is, with another table between its marks."""
+    """The page as it is, with another picture and table between its marks."""
     page = (DOCS / "exact-probabilities.md").read_text(encoding="utf-8")
     before, start, rest = page.partition(START)
     _, end, after = rest.partition(END)
     assert (start, end) == (START, END), "docs/exact-probabilities.md has lost the marks around its table"
     rows = [(line["part"], *(line[column] for column in COLUMNS[1:])) for line in lines]
-    written = f"{before}{START}\n\n{table(Table(COLUMNS, rows))}\n\n{END}{after}"
+    picture = draw(lines, folder / "images" / "exact-probabilities.png") if lines else ""
+    written = f"{before}{START}\n{picture}\n{table(Table(COLUMNS, rows))}\n\n{END}{after}"
     return written.partition("\nAll lines: [data/")[0].partition("\n**Pending:")[0]
+
+
+def draw(lines: list[Line], path: Path) -> str:
+    """Draw the time of a vector against its number of different beliefs, on both engines; return the link."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(6.4, 3.2), layout="constrained")
+    axes = figure.subplots()
+    for column, colour in (("native, ms", "#0072B2"), ("readable, ms", "#D55E00")):
+        shown = [(int(line["classes"].replace(",", "")), float(line[column])) for line in lines if line[column]]
+        x, y = zip(*shown, strict=True) if shown else ((), ())
+        axes.scatter(x, y, s=26, color=colour, linewidths=0, label=column.partition(",")[0])
+    axes.set(xscale="log", yscale="log", xlabel="different beliefs", ylabel="ms for all probabilities")
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(frameon=False)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=120, metadata={"Software": None})
+    return f"\n![Time for all probabilities, by how many beliefs are different](images/{path.name})\n"
 
 
 PAGE = Page("exact-probabilities", COLUMNS[1:], parts, text)
