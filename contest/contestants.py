@@ -63,7 +63,7 @@ def unlike_default(offer: Offer, world: World) -> list[Offer]:
 # banditree: the tree is the world's; LinATS and ATS have nothing to set.
 
 
-NO_TREE = "without its tree"
+NO_TREE, ADDED = "without its tree", "of another package"
 
 
 def ours_offers(world: World) -> list[Offer]:
@@ -74,6 +74,7 @@ def ours_offers(world: World) -> list[Offer]:
             Offer(name, partial(_ours_agent, policy=getattr(bt, name)), "default") for name in ("ATS", "TSC", "TS")
         ]
         named.append(Offer("ATS", partial(_ours_agent, policy=bt.ATS, tree=False), NO_TREE))
+        named += [Offer(name, partial(_ours_agent, policy=kind), ADDED) for name, kind in added_policies(False)]
         if has_groups(world) and (hier := vars(bt).get("HierTS")):
             named.append(Offer("HierTS", partial(_ours_agent, policy=hier), "variances learned"))
             named.append(Offer("HierTS", partial(_ours_agent, policy=hier, **spreads(world)), "told its variances"))
@@ -89,7 +90,16 @@ def ours_offers(world: World) -> list[Offer]:
         build = partial(_ours_agent, policy=getattr(bt, name), constant=True, dim=world.dim + 1)
         told = Offer(name, partial(build, v=noise_of(world) ** 2), "told the noise")
         offered += [Offer(name, build, "v=1"), *unlike_default(told, world)]
-    return offered
+    added = [(name, partial(_ours_agent, policy=kind, dim=world.dim)) for name, kind in added_policies(True)]
+    return offered + [Offer(name, build, ADDED) for name, build in added]
+
+
+def added_policies(takes_contexts: bool) -> list[tuple[str, Any]]:
+    """The policies that packages of this Python add by an entry point."""
+    from banditree.policy.algorithms import ALGORITHMS, known_policies
+
+    known = known_policies().items()
+    return [(n, kind) for n, kind in known if n not in ALGORITHMS and kind.about.takes_contexts == takes_contexts]
 
 
 def spreads(world: World) -> dict[str, Any]:

@@ -11,9 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import banditree as bt
+from banditree.policy import algorithms
 from contest import page
 from contest.__main__ import Options, Versions, is_missing
-from contest.contestants import TOLD_ALL, Agent, MixedEffectTS
+from contest.contestants import ADDED, TOLD_ALL, Agent, MixedEffectTS, ours_offers
 from contest.journal import Journal, Line, rows
 from contest.page import Difference, Row, comparable, standing
 from contest.play import NONE, RIGHT, WRONG, are_right, probed
@@ -227,6 +229,18 @@ def test_seeds_of_an_offer_make_one_row() -> None:
 )
 def test_the_slow_play_fewer_seeds(lines: list[Line], seed: int, expected: bool) -> None:
     assert is_missing(lines, seed, Options(at_least=2, allowance=60.0)) is expected
+
+
+def test_a_policy_of_another_package_takes_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = {**algorithms.ALGORITHMS, "Sure": bt.TS, "LinSure": bt.LinTS}
+    monkeypatch.setattr(algorithms, "known_policies", lambda: known)
+    for name, expected in (("shop 300", "Sure"), ("mixed 20", "LinSure")):
+        world = next(e for e in ENVIRONMENTS if e.name == name).world(0, horizon=20)
+        (offer,) = (one for one in ours_offers(world) if one.note == ADDED)
+        assert offer.label == expected
+        agent = offer.make(world, 1)
+        arm, _ = agent.choose(world.context(0))
+        agent.learn(world.context(0), arm, 0.5, None)
 
 
 ONE_OF_EACH_KIND = ("mixed 20", "effects", "open bandit men", "coba linear", "wine")

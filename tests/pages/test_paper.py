@@ -37,7 +37,7 @@ OURS = [
 
 def test_the_page_has_the_verdicts_in_short_and_counts_those_of_many_seeds(tmp_path: Path) -> None:
     page = text([*CLAIMED, *OURS], tmp_path)
-    assert f"Of 3 claims: 1 holds, 1 does not hold, 1 {OPEN}." in page
+    assert f"Of 3 claims 1 hold, 1 do not hold, 1 {OPEN}," in page
     assert "| One | holds | +5.0 |  |" in page
     assert "| Two | open | +1.0 | does not hold, -9.0 |" in page
     assert "| 2b | ATS | N = 20 | TSC | 2 | 1.00 | 2.00 ± 0.05 | 200 / 100 | 0.25 |" in page

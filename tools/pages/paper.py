@@ -39,6 +39,7 @@ COLUMNS = (
     *("setting", "policy", "regret", "best", "best regret", "ratio", "se", "regret without tree"),
 )
 FLAT_ATS = partial(flattened, policy=bt.ATS)
+PLURAL = dict(zip(VERDICTS, ("hold", "hold in part", "do not hold", "cannot be decided with these seeds"), strict=True))
 WITH_MANY = f", {MANY_SEEDS} seeds"
 
 
@@ -191,14 +192,15 @@ def claims_in_short(lines: Sequence[Line]) -> str:
     if not usual:
         return ""
     counts = Counter(_decided(line, many)["verdict"] for line in usual)
-    said = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS if counts[verdict])
+    said = ", ".join(f"{counts[verdict]} {words}" for verdict, words in PLURAL.items() if counts[verdict])
     rows = []
     for line in usual:
         more = many.get(line["part"])
         after = "" if more is None else f"{_short(more['verdict'])}, {more['margin']}"
         rows.append((line["claim"], _short(line["verdict"]), line["margin"], after))
     header = ("claim", "verdict", "margin", f"with {MANY_SEEDS} seeds")
-    return f"## The claims\n\nOf {len(usual)} claims: {said}.\n{CLAIMED}\n{table(Table(header, rows, left=2))}\n"
+    short = f"Of {len(usual)} claims {said}, counted with {MANY_SEEDS} seeds where these were run."
+    return f"## The claims\n\n{short}\n{CLAIMED}\n{table(Table(header, rows, left=2))}\n"
 
 
 def _decided(line: Line, many: Mapping[str, Line]) -> Line:
