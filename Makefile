@@ -67,7 +67,7 @@ contest: setup ## other libraries and ours on the same problems: QUICK=1 for the
 	$(BIN)/python -m contest $(if $(QUICK),--quick) $(if $(MINUTES),--minutes $(MINUTES))
 
 reproduce: setup ## every figure and reading of the paper, into reproduction/
-	$(BIN)/banditree reproduce --variant all --beyond --out reproduction
+	$(BIN)/banditree reproduce --variant all --out reproduction
 
 pages: setup ## the pages of the docs that programs make: ONLY=robustness,advice-table for some, MINUTES=30 for a part
 	OMP_NUM_THREADS=1 $(BIN)/python -m tools.pages $(if $(ONLY),--only $(ONLY)) $(if $(MINUTES),--minutes $(MINUTES))

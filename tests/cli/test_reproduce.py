@@ -21,7 +21,6 @@ import banditree as bt
 from banditree.cli import main as cli
 from banditree.errors import BadFile, InvalidValue, MissingExtra
 from banditree.paper import reproduce as runner
-from banditree.paper.claims import figure_1
 from banditree.paper.figures import DEFAULT, FIGURES
 from banditree.paper.results import COLUMNS, load_results
 from banditree.simulation.progress import tasks_bar
@@ -77,7 +76,7 @@ def test_it_writes_pictures_results_claims_and_the_report(tmp_path: Path) -> Non
     }
     sweep = [row for row in results if row["figure"] == "1b" and row["variant"] == DEFAULT]
     assert [(row["setting"], row["policy"]) for row in sweep[:2]] == [("width=0", "TS"), ("width=0", "TSC")]
-    assert len(sweep) == 9 * 2
+    assert len(sweep) == 9 * 3
     assert {row["time"] for row in sweep} == {"3000"}
     curves = [row for row in results if row["figure"] == "unstructured-regret"]
     assert {row["setting"] for row in curves} == {""}
@@ -150,12 +149,11 @@ def test_jobs_reach_everything_that_is_simulated(tmp_path: Path, monkeypatch: py
         asked.append(options["jobs"])
         return simulate(*arguments, **options)
 
-    for module in (runner, figure_1, import_module("banditree.paper.report")):  # a function has its name
+    for module in (runner, import_module("banditree.paper.report")):  # a function has its name
         monkeypatch.setattr(module, "simulate", noted)
-    figure_1._gained_plays.cache_clear()
     runner.reproduce(["1a"], variants=["1a:suboptimal"], seeds=2, out=tmp_path, jobs=1)
     settings = len(FIGURES["1a"].settings())
-    assert asked == [1] * (2 * settings + 4 + 1)  # both readings, the lemma's growth once for both, the theory
+    assert asked == [1] * (2 * settings + 1)  # both readings, and the theory
 
 
 def test_an_interrupted_run_says_how_to_go_on_and_goes_on(

@@ -282,13 +282,13 @@ def test_every_figure_of_the_paper_is_drawn_and_nothing_overlaps(name: str, vari
         assert len({line.get_color() for line in shown.values()}) == len(shown)
     elif figure.kind == "sweep":
         shown = {bars.get_label(): bars[0] for bars in ax.containers}
-        assert set(shown) == ({s.line for s in settings} if name == "1f" else {"TS", "TSC"})
+        assert set(shown) == ({s.line for s in settings} if name == "1f" else set(settings[0].policies))
         assert len({line.get_color() for line in shown.values()}) == len(shown)
         for label, line in shown.items():
             expected = [s.x for s in settings if not s.line or s.line == label]
             assert line.get_xdata() == pytest.approx(expected, abs=0.02 * (settings[-1].x - settings[0].x))
-        final = made[settings[-1].label].regret[list(settings[-1].policies)[-1]][:, -1]
-        (last,) = [bars for bars in ax.containers if bars.get_label() == (settings[-1].line or "TSC")]
+        final = made[settings[-1].label].regret[list(settings[0].policies)[-1]][:, -1]
+        (last,) = [bars for bars in ax.containers if bars.get_label() == (settings[-1].line or "ATS")]
         _, _, (segments,) = last
         low, high = segments.get_segments()[-1][:, 1]
         assert (high - low) / 2 == pytest.approx(final.std(ddof=1))

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree.paper.figures import DEFAULT
 from banditree.simulation.runs import Runs
 
 Floats = NDArray[np.float64]
@@ -73,31 +72,22 @@ def sweep(key: str, values: Sequence[float], finals: Mapping[str, Sequence[float
     }
 
 
-def depths(finals: Mapping[int, Sequence[float]], **options: Any) -> dict[str, Runs]:
-    """The settings of figure 1f: regret of HTS by number of arms and depth."""
-    return {
-        f"n_arms={n} depth={depth}": runs({"HTS": mean}, key=f"{n} {depth}", **options)
-        for n, means in finals.items()
-        for depth, mean in enumerate(means)
-    }
-
-
 @dataclass
 class MadeUp:
     """Results that hold what a test put there."""
 
-    figures: dict[tuple[str, str], Mapping[str, Runs]] = field(default_factory=dict)
+    figures: dict[str, dict[str, Runs]] = field(default_factory=dict)
 
-    def __contains__(self, key: object, /) -> bool:
-        return key in self.figures
+    def __contains__(self, figure: object, /) -> bool:
+        return figure in self.figures
 
-    def runs(self, figure: str, variant: str = DEFAULT) -> Mapping[str, Runs]:
-        return self.figures[figure, variant]
+    def runs(self, figure: str) -> dict[str, Runs]:
+        return self.figures[figure]
 
 
-def results(**figures: Mapping[str, Runs] | Runs) -> MadeUp:
-    """Default variants by figure; ``_1a`` is figure 1a, ``surface_regret`` is surface-regret."""
-    found: dict[tuple[str, str], Mapping[str, Runs]] = {}
+def results(**figures: dict[str, Runs] | Runs) -> MadeUp:
+    """Runs by figure; ``_1a`` is figure 1a, ``surface_regret`` is surface-regret."""
+    found: dict[str, dict[str, Runs]] = {}
     for name, given in figures.items():
-        found[name.lstrip("_").replace("_", "-"), DEFAULT] = {"": given} if isinstance(given, Runs) else given
+        found[name.lstrip("_").replace("_", "-")] = {"": given} if isinstance(given, Runs) else given
     return MadeUp(found)

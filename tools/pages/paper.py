@@ -5,21 +5,21 @@ from __future__ import annotations
 import re
 import shutil
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import banditree as bt
-from banditree.paper import beyond
-from banditree.paper.claims import CLAIMS, OPEN, VERDICTS, Claim, judge_claim
-from banditree.paper.figures import DEFAULT, FIGURES, Figure, Setting
+from banditree.paper.claim_table import CLAIMS, HOLDS, VERDICTS, Claim, describe
+from banditree.paper.figures import DEFAULT, FIGURES, OURS, Figure, Setting
 from banditree.paper.pictures import draw
-from banditree.paper.report import again, margin
 from banditree.paper.reproduce import run
 from banditree.paper.results import stream
+from banditree.simulation.one_seed import Factory
 from banditree.simulation.runs import Runs
+from banditree.simulation.statistics import over_seeds
 from tools.pages import evidence
 from tools.pages.evidence import Page, Part
 from tools.pages.journal import Line
@@ -35,11 +35,12 @@ HEADLINES = ("2b", "2c", "1f")  # the pictures that the README and the documenta
 MANY_SEEDS = 400  # for what the paper's 25 leave open
 FEW_SEEDS = 25
 COLUMNS = (
-    *("figures", "claim", "quote", "verdict", "margin", "seeds", "finding", "other readings", "command"),
+    *("figure", "claim", "quote", "statistic", "a", "b", "standard errors", "seeds", "verdict"),
     *("setting", "policy", "regret", "best", "best regret", "ratio", "se", "regret without tree"),
 )
+OF_RUNS = ("regret at T", "regret gained")  # statistics that more seeds tell more about
 FLAT_ATS = partial(flattened, policy=bt.ATS)
-PLURAL = dict(zip(VERDICTS, ("hold", "hold in part", "do not hold", "cannot be decided with these seeds"), strict=True))
+PLURAL = dict(zip(VERDICTS, ("hold", "do not hold", "cannot be decided with these seeds"), strict=True))
 WITH_MANY = f", {MANY_SEEDS} seeds"
 
 
@@ -47,24 +48,41 @@ WITH_MANY = f", {MANY_SEEDS} seeds"
 
 
 class Simulated:
-    """The runs of figures, made when a claim first reads them: a source for `judge_claim`."""
+    """The runs of figures, made when they are first read; with a number of seeds, of the paper's policies alone."""
 
     def __init__(self, seeds: int | None = None) -> None:
-        self._seeds = seeds  # None: the paper's, and then every variant too
-        self._runs: dict[tuple[str, str], dict[str, Runs]] = {}
+        self._seeds = seeds
+        self._runs: dict[str, dict[str, Runs]] = {}
 
-    def __contains__(self, key: object, /) -> bool:
-        """Say whether a figure, or a (figure, variant), can be run."""
-        figure, variant = (key, DEFAULT) if isinstance(key, str) else key if isinstance(key, tuple) else ("", "")
-        return figure in FIGURES and (
-            variant == DEFAULT or (self._seeds is None and variant in FIGURES[figure].options)
-        )
+    def __contains__(self, figure: object, /) -> bool:
+        return figure in FIGURES
 
-    def runs(self, figure: str, variant: str = DEFAULT) -> Mapping[str, Runs]:
-        if (figure, variant) not in self._runs:
-            seeds = self._seeds or FIGURES[figure].seeds
-            self._runs[figure, variant] = run(FIGURES[figure], variant, seeds=seeds)
-        return self._runs[figure, variant]
+    def runs(self, figure: str) -> dict[str, Runs]:
+        if figure not in self._runs:
+            usual = FIGURES[figure]
+            chosen = usual if self._seeds is None else with_policies(usual, _of_paper)
+            self._runs[figure] = run(chosen, seeds=self._seeds or usual.seeds)
+        return self._runs[figure]
+
+
+def with_policies(figure: Figure, change: Callable[[Mapping[str, Factory]], dict[str, Factory]]) -> Figure:
+    """The figure with other policies in each setting; settings without any are left out."""
+
+    def settings(variant: str) -> list[Setting]:
+        changed = [replace(each, policies=change(each.policies)) for each in figure.settings(variant)]
+        return [each for each in changed if each.policies]
+
+    return replace(figure, settings_of=settings)
+
+
+def _of_paper(policies: Mapping[str, Factory]) -> dict[str, Factory]:
+    return {name: policy for name, policy in policies.items() if name not in OURS}
+
+
+def _without_tree(policies: Mapping[str, Factory]) -> dict[str, Factory]:
+    """ATS or LinATS on the same arms without the tree, where one of them is in the setting."""
+    ours = [name for name in policies if name in OURS]
+    return {NO_TREE: flattened_linear if "LinATS" in ours else FLAT_ATS} if ours else {}
 
 
 @cache
@@ -75,16 +93,18 @@ def simulated(seeds: int | None = None) -> Simulated:
 def parts() -> list[Part]:
     """Every claim is a part, once more with many seeds where few were run, and every figure that ATS joins."""
     found = []
-    for claim in CLAIMS.values():
-        of = evidence.digest(claim.statistic, claim.figures, *map(figure_digest, claim.figures))
-        found.append(Part(claim.id, of, partial(measure_claim, claim)))
-        if not claim.of_instances and all(FIGURES[name].seeds == FEW_SEEDS for name in claim.figures):
+    for claim in CLAIMS:
+        name = f"{claim.figure}, {claim.statistic}: {claim}"
+        of = evidence.digest(claim, *map(figure_digest, claim.figures))
+        found.append(Part(name, of, partial(measure_claim, claim)))
+        if claim.statistic in OF_RUNS and all(FIGURES[figure].seeds == FEW_SEEDS for figure in claim.figures):
             many = evidence.digest(of, MANY_SEEDS)
-            found.append(Part(f"{claim.id}{WITH_MANY}", many, partial(measure_claim, claim, MANY_SEEDS)))
-    for name, figure in beyond.FIGURES.items():
-        ours = sorted({policy.split()[0] for setting in figure.settings() for policy in setting.policies})
-        of = evidence.digest(figure_digest(name), evidence.law(tuple(ours)))
-        found.append(Part(f"figure {name} with ATS", of, partial(measure_beyond, name, figure)))
+            found.append(Part(f"{name}{WITH_MANY}", many, partial(measure_claim, claim, MANY_SEEDS)))
+    for name, figure in FIGURES.items():
+        ours = {policy.split()[0] for setting in figure.settings() for policy in setting.policies if policy in OURS}
+        if ours:
+            of = evidence.digest(figure_digest(name), evidence.law(tuple(sorted(ours))))
+            found.append(Part(f"figure {name} with ATS", of, partial(measure_ours, name)))
     return found
 
 
@@ -92,7 +112,7 @@ def parts() -> list[Part]:
 def figure_digest(name: str) -> str:
     """What a figure depends on: the law of the paper's policies, its instances, and how it is run."""
     figure = FIGURES[name]
-    settings = [(each.label, repr(each.problem), sorted(each.policies)) for each in figure.settings()]
+    settings = [(each.label, repr(each.problem), sorted(_of_paper(each.policies))) for each in figure.settings()]
     problem = figure.settings()[0].problem if figure.kind != "function" else None
     drawn = [] if problem is None else [problem.instance(stream(name, DEFAULT, figure.settings()[0]))]
     means = [getattr(each, "means", None) for each in drawn]
@@ -102,43 +122,46 @@ def figure_digest(name: str) -> str:
 
 
 def measure_claim(claim: Claim, seeds: int | None = None) -> list[Line]:
-    verdict = judge_claim(claim, simulated(seeds))
-    assert verdict.finding is not None, verdict.missing
-    readings = "; ".join(f"{name}: {finding.verdict}" for name, finding in verdict.variants.items())
-    cells = (
-        *(" ".join(claim.figures), claim.title, claim.quote, verdict.verdict, margin(verdict.margin)),
-        *(str(verdict.finding.seeds), verdict.sentence, readings, again(verdict)),
-    )
+    verdict = claim.judge(simulated(seeds))
+    cells = " ".join(claim.figures), f"{claim}", claim.quote, claim.statistic, *describe(verdict), verdict.verdict
     return [dict.fromkeys(COLUMNS, "") | dict(zip(COLUMNS, cells, strict=False))]
 
 
-def measure_beyond(name: str, figure: Figure) -> list[Line]:
-    """ATS or LinATS in every setting of a figure, beside the best of the paper's algorithms there."""
-    seeds = FIGURES[name].seeds
-    joined = beyond.join_settings(figure, simulated().runs(name), run(figure, seeds=seeds))
-    flat = {
-        label.replace("=", " = "): float(next(iter(runs.regret.values()))[:, -1].mean())
-        for label, runs in run(without_tree(figure), seeds=seeds).items()
-    }
-    return [
-        dict.fromkeys(COLUMNS, "")
-        | {"figures": name, "seeds": str(seeds), "setting": row.setting, "policy": row.policy}
-        | {"regret": f"{row.regret:.5g}", "best": row.best, "best regret": f"{row.best_regret:.5g}"}
-        | {"ratio": f"{row.ratio:.4g}", "se": f"{row.se:.2g}", "regret without tree": f"{flat[row.setting]:.5g}"}
-        for row in beyond.compare(name, joined)
-    ]
+def measure_ours(name: str) -> list[Line]:
+    """ATS or LinATS on all instances of a figure, beside the best of the paper's algorithms there.
 
-
-def without_tree(figure: Figure) -> Figure:
-    """The figure with ATS or LinATS on the same arms without the tree."""
-
-    def settings(variant: str) -> list[Setting]:
-        return [
-            replace(each, policies={NO_TREE: flattened_linear if "LinATS" in each.policies else FLAT_ATS})
-            for each in figure.settings(variant)
-        ]
-
-    return replace(figure, settings_of=settings)
+    Settings that share their instances, such as the depths of 1f, are one.
+    """
+    figure = FIGURES[name]
+    runs = simulated().runs(name)
+    flat = run(with_policies(figure, _without_tree), seeds=figure.seeds)
+    by_stream: dict[str, list[Setting]] = {}
+    for setting in figure.settings():
+        by_stream.setdefault(setting.stream, []).append(setting)
+    lines = []
+    for stream_name, settings in by_stream.items():
+        final = {
+            policy if len(settings) == 1 or policy in OURS else f"{policy} L={setting.x:g}": regret[:, -1]
+            for setting in settings
+            for policy, regret in runs[setting.label].regret.items()
+        }  # (seeds,) each
+        (without,) = (flat[each.label].regret[NO_TREE][:, -1].mean() for each in settings if each.label in flat)
+        best = min((policy for policy in final if policy not in OURS), key=lambda policy: final[policy].mean())
+        for policy in final.keys() & set(OURS):
+            ratio = final[policy].mean() / final[best].mean()
+            se = over_seeds(final[policy] - ratio * final[best]).se / final[best].mean()
+            numbers = {
+                "regret": final[policy].mean(),
+                "best regret": final[best].mean(),
+                "regret without tree": without,
+            }
+            lines.append(
+                dict.fromkeys(COLUMNS, "")
+                | {"figure": name, "seeds": str(figure.seeds), "setting": stream_name.replace("=", " = ")}
+                | {"policy": policy, "best": best, "ratio": f"{ratio:.4g}", "se": f"{se:.2g}"}
+                | {key: f"{value:.5g}" for key, value in numbers.items()}
+            )
+    return sorted(lines, key=lambda line: list(by_stream).index(line["setting"].replace(" = ", "=")))
 
 
 # ---------------------------------------------------------------- the page
@@ -157,9 +180,9 @@ a picture of every figure, every number, and `report.html`, a page in a single f
 | ![Figure 2b](images/2b.png) | ![Figure 2c](images/2c.png) | ![Figure 1f](images/1f.png) |
 """
 CLAIMED = """
-No verdict is written by hand: [how a claim is judged](notes/claims.md). The margin is that of the weakest check, in
-standard errors; plus is the paper's side, and a count has no standard error. Quotes, numbers, other readings and the
-command that repeats each line are in the CSV file.
+Each is a row: in a figure, a statistic of a is below or above a margin times that of b. No verdict is written by hand:
+[how a claim is judged](notes/claims.md). Standard errors are of the distance between both sides; plus is the paper's
+side. All rows, with the paper's sentences, are in the CSV file. These do not hold, or 25 to 100 seeds leave them open:
 """
 RUN = """
 ## Run any line again
@@ -167,9 +190,8 @@ RUN = """
 ```console
 $ banditree reproduce --list              # the figures, their variants and what these mean
 $ banditree reproduce 2b                  # one figure, with the paper's seeds
-$ banditree reproduce 2b 2c --seeds 500   # more seeds: margins grow with their square root
+$ banditree reproduce 2b 2c --seeds 500   # more seeds: standard errors shrink with their square root
 $ banditree reproduce --variant 1f:even   # another reading of what the paper leaves open
-$ banditree reproduce 2b --beyond         # and ATS beside the paper's algorithms
 $ banditree reproduce --quick             # everything, with a tenth of the seeds (at least 5)
 $ banditree reproduce --resume            # continue after an interruption
 ```
@@ -191,25 +213,17 @@ def claims_in_short(lines: Sequence[Line]) -> str:
     usual = [line for line in lines if not line["part"].endswith(WITH_MANY)]
     if not usual:
         return ""
-    counts = Counter(_decided(line, many)["verdict"] for line in usual)
+    counts = Counter(many.get(line["part"], line)["verdict"] for line in usual)  # with many seeds where there are some
     said = ", ".join(f"{counts[verdict]} {words}" for verdict, words in PLURAL.items() if counts[verdict])
     rows = []
     for line in usual:
-        more = many.get(line["part"])
-        after = "" if more is None else f"{_short(more['verdict'])}, {more['margin']}"
-        rows.append((line["claim"], _short(line["verdict"]), line["margin"], after))
-    header = ("claim", "verdict", "margin", f"with {MANY_SEEDS} seeds")
+        if line["verdict"] != HOLDS:
+            more = many.get(line["part"])
+            after = "" if more is None else f"{more['verdict']}, {more['standard errors']}"
+            rows.append((line["figure"], line["claim"], line["verdict"], line["standard errors"], after))
+    header = ("figure", "claim", "verdict", "standard errors", f"with {MANY_SEEDS} seeds")
     short = f"Of {len(usual)} claims {said}, counted with {MANY_SEEDS} seeds where these were run."
-    return f"## The claims\n\n{short}\n{CLAIMED}\n{table(Table(header, rows, left=2))}\n"
-
-
-def _decided(line: Line, many: Mapping[str, Line]) -> Line:
-    """The verdict with many seeds where there is one."""
-    return many.get(line["part"], line)
-
-
-def _short(verdict: str) -> str:
-    return "open" if verdict == OPEN else verdict
+    return f"## The claims\n\n{short}\n{CLAIMED}\n{table(Table(header, rows, left=3))}\n"
 
 
 def with_ats(lines: Sequence[Line]) -> str:
@@ -218,7 +232,7 @@ def with_ats(lines: Sequence[Line]) -> str:
         return ""
     by_figure: dict[tuple[str, str], list[Line]] = {}
     for line in lines:
-        by_figure.setdefault((line["figures"], line["policy"]), []).append(line)
+        by_figure.setdefault((line["figure"], line["policy"]), []).append(line)
     rows = []
     for (name, policy), some in by_figure.items():
         worst = max(some, key=lambda line: float(line["ratio"]))
@@ -248,9 +262,9 @@ def draw_headlines(images: Path) -> None:
     """Draw the headline figures that were run just now; the others are what they were."""
     runs = simulated()._runs
     for name in HEADLINES:
-        if (name, DEFAULT) in runs:
+        if name in runs:
             with TemporaryDirectory() as place:
-                picture, _ = draw(FIGURES[name], DEFAULT, runs[name, DEFAULT], Path(place) / name)
+                picture, _ = draw(FIGURES[name], DEFAULT, runs[name], Path(place) / name)
                 images.mkdir(parents=True, exist_ok=True)
                 shutil.copy(picture, images / f"{name}.png")
 

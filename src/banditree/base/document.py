@@ -35,7 +35,7 @@ class Badge:
 
     text: str
     sign: str = ""
-    kind: str = "open"  # holds, part, fails, open or none: the class in the style sheet
+    kind: str = "open"  # holds, fails or open: the class in the style sheet
 
 
 @dataclass(frozen=True)

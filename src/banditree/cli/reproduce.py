@@ -37,12 +37,6 @@ def reproduce_command(
             "--variant", metavar="FIG:NAME", help="Also run a variant of a figure: 1f:even, or all. May be repeated."
         ),
     ] = None,
-    beyond: Annotated[
-        bool | None,
-        typer.Option(
-            "--beyond/--no-beyond", help="Also run ATS, or LinATS where there are contexts. Default: if all run."
-        ),
-    ] = None,
 ) -> None:
     """Run the figures of the paper: pictures, results.csv, claims.json and report.html.
 
@@ -54,15 +48,12 @@ def reproduce_command(
         return
     with exit_on_error():
         try:
-            path = reproduce(
-                names, variants=variants, quick=quick, seeds=seeds, out=out, jobs=jobs, resume=resume, beyond=beyond
-            )
+            path = reproduce(names, variants=variants, quick=quick, seeds=seeds, out=out, jobs=jobs, resume=resume)
             typer.echo(path)
         except KeyboardInterrupt:
             kept = len(load_results(out).kept)
             again = ["banditree", "reproduce", *names, *(part for text in variants for part in ("--variant", text))]
             again += ["--quick"] * quick + (["--seeds", str(seeds)] if seeds else []) + ["--out", str(out)]
-            again += [] if beyond is None else ["--beyond" if beyond else "--no-beyond"]
             again += (["--jobs", str(jobs)] if jobs != -1 else []) + ["--resume"]
             finished = f"{kept} figure{'s are' if kept != 1 else ' is'} finished and kept in {out}"
             exit_with(f"Stopped: {finished}. Continue with: {shlex.join(again)}", STOPPED)

@@ -1,5 +1,7 @@
 """The figures of the paper, in its order. A new one is a `Figure` in this file, and its name in ``FIGURES``.
 
+ATS, and LinATS where there are contexts, is not in the paper: it is one more policy of every setting.
+
 >>> list(FIGURES)[:6], FIGURES["2b"].seeds
 (['1a', '1b', '1c', '1d', '1e', '1f'], 100)
 >>> [setting.label for setting in FIGURES["1a"].settings()][:2]
@@ -14,14 +16,15 @@ from functools import partial
 from math import isqrt
 from typing import Any
 
-from banditree import HTS, TS, TSC, UCB1, UCBC, UCT, LinTS, LinTSC, LinUCB, LinUCBC, TSMax, problems
+from banditree import ATS, HTS, TS, TSC, UCB1, UCBC, UCT, LinATS, LinTS, LinTSC, LinUCB, LinUCBC, TSMax, problems
 from banditree.problems import Problem, functions, sine_kmeans
 from banditree.simulation.one_seed import Factory
 from banditree.simulation.simulator import on
 
 DEFAULT = "default"
+OURS = ("ATS", "ATS on Ward's tree", "LinATS")  # policies that are not in the paper
 
-__all__ = ["DEFAULT", "FIGURES", "Figure", "Setting"]
+__all__ = ["DEFAULT", "FIGURES", "OURS", "Figure", "Setting"]
 
 
 @dataclass(frozen=True)
@@ -95,7 +98,7 @@ def _dominance_figure(name: str, varied: str, title: str, caption: str, x_label:
             if varied == "n_arms":
                 parameters |= {"n_clusters": isqrt(value), "n_best": isqrt(value)}
             problem = problems.strong_dominance(**parameters, count=count)
-            listed.append(Setting(f"{varied}={value:g}", problem, {"TS": TS, "TSC": TSC}, x=float(value)))
+            listed.append(Setting(f"{varied}={value:g}", problem, {"TS": TS, "TSC": TSC, "ATS": ATS}, x=float(value)))
         return listed
 
     return Figure(
@@ -107,13 +110,13 @@ def _dominance_figure(name: str, varied: str, title: str, caption: str, x_label:
         readings=(
             "K counts all clusters, the optimal one included.",
             "A sub-optimal cluster that gets no arm is dropped; with a single arm it has the best value, 0.6 - w* - d.",
-            "Every seed has a new instance; TS and TSC run on the same one.",
+            "Every seed has a new instance; all policies run on the same one.",
             "Regret is the expected one: the sum over t of mu* minus the mean of the arm played.",
         ),
         options={"suboptimal": "K counts only the sub-optimal clusters"},
         horizon=3000,
         seeds=50,
-        seconds=1.5,
+        seconds=5.0,
         x_label=x_label,
     )
 
@@ -144,7 +147,8 @@ def _depth_settings(variant: str) -> list[Setting]:
     for n_arms in SIZES:
         full_tree = problems.hierarchical_dominance(n_arms)
         instances = f"n_arms={n_arms}"  # all depths have the same instances
-        for depth in range(n_arms.bit_length() - 1):  # 0 ... log2 N - 1
+        deepest = n_arms.bit_length() - 2  # log2 N - 1
+        for depth in range(deepest + 1):
             # The top levels are a cut of one tree; those of the other variants are not, so each depth is a problem.
             problem = (
                 full_tree
@@ -152,6 +156,8 @@ def _depth_settings(variant: str) -> list[Setting]:
                 else problems.hierarchical_dominance(n_arms, levels=variant, depth=depth)
             )
             policies: dict[str, Factory] = {"HTS": partial(HTS, depth=depth) if variant == DEFAULT else HTS}
+            if depth == deepest:
+                policies["ATS"] = ATS  # it is not told how much of the tree to use
             label, line = f"{instances} depth={depth}", f"N = {n_arms}"
             settings.append(Setting(label, problem, policies, float(depth), line, instances))
     return settings
@@ -173,7 +179,7 @@ HIERARCHY = Figure(
     },
     horizon=3000,
     seeds=50,
-    seconds=10.0,
+    seconds=30.0,
     x_label="depth of the tree L",
 )
 
@@ -194,7 +200,7 @@ KMEANS_VARIANTS: dict[str, dict[str, Factory]] = {
 
 def _kmeans_figure(name: str, n_arms: int, n_clusters: int, seconds: float) -> Figure:
     def settings(variant: str) -> list[Setting]:
-        rivals: dict[str, Factory] = {"TSC": TSC, "UCBC": UCBC, "TSMax": TSMax, "UCB1": UCB1, "TS": TS}
+        rivals: dict[str, Factory] = {"TSC": TSC, "UCBC": UCBC, "TSMax": TSMax, "UCB1": UCB1, "TS": TS, "ATS": ATS}
         return [Setting("", sine_kmeans(n_arms, n_clusters), rivals | KMEANS_VARIANTS.get(variant, {}))]
 
     return Figure(
@@ -220,10 +226,11 @@ def _kmeans_figure(name: str, n_arms: int, n_clusters: int, seconds: float) -> F
 THREE_LEVELS: dict[str, Factory] = {
     "TSC": TSC,
     **{f"{kind.__name__} L={depth}": partial(kind, depth=depth) for kind in (HTS, UCT) for depth in (2, 3)},
+    "ATS": ATS,
 }
 
 KMEANS = (
-    _kmeans_figure("2a", n_arms=100, n_clusters=10, seconds=3.0),
+    _kmeans_figure("2a", n_arms=100, n_clusters=10, seconds=6.0),
     _kmeans_figure("2b", n_arms=1000, n_clusters=32, seconds=6.0),
     Figure(
         name="2c",
@@ -238,7 +245,7 @@ KMEANS = (
         ),
         horizon=3000,
         seeds=100,
-        seconds=80.0,
+        seconds=100.0,
     ),
 )
 
@@ -253,6 +260,7 @@ LINEAR: dict[str, Factory] = {
     "LinUCBC": partial(LinUCBC, dim=DIM, c=2.0),
     "LinTS": partial(LinTS, dim=DIM, v=1.0),
     "LinUCB": partial(LinUCB, dim=DIM, c=2.0),
+    "LinATS": partial(LinATS, dim=DIM),
 }
 
 
@@ -275,7 +283,7 @@ def _context_figure(name: str, n_arms: int, n_clusters: int, spread: float) -> F
         options={"uniform": "contexts uniform in [0, 1]^5", "unit": "contexts of length 1 in a uniform direction"},
         horizon=3000,
         seeds=25,
-        seconds=2.0,
+        seconds=6.0,
     )
 
 
@@ -321,8 +329,16 @@ FUNCTIONS = (
     ),
 )
 
-ON_TREES: dict[str, Factory] = {"TSC": TSC, "HTS": on("ward", HTS), "UCT": on("ward", UCT)}
-TREES_READING = "TSC uses k-means clusters; HTS and UCT the full tree of agglomerative clustering with Ward's linkage."
+ON_TREES: dict[str, Factory] = {
+    "TSC": TSC,
+    "HTS": on("ward", HTS),
+    "UCT": on("ward", UCT),
+    "ATS": ATS,
+    "ATS on Ward's tree": on("ward", ATS),
+}
+TREES_READING = (
+    "TSC and ATS use k-means clusters; HTS, UCT and the other ATS the full tree of agglomerative clustering by Ward."
+)
 
 
 def _regret_figure(
@@ -337,7 +353,7 @@ def _regret_figure(
         readings=(reading, "Every seed has a new instance."),
         horizon=horizon,
         seeds=25,
-        seconds=1.5,
+        seconds=10.0,
     )
 
 
@@ -365,7 +381,7 @@ REGRET = (
         "without structure, N = 50, K = 10",
         "uniformly assigned expected rewards. N = 50 and K = 10.",
         problems.unstructured(50, 10),
-        {"TS": TS, "TSC": TSC},
+        {"TS": TS, "TSC": TSC, "ATS": ATS},
         25_000,
         "Ten clusters of five arms, whatever their means; T = 25,000.",
     ),

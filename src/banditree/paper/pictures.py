@@ -41,7 +41,8 @@ def _sweep(figure: Figure, variant: str, runs: Mapping[str, Runs], title: str) -
     lines: dict[str, Line] = {}
     settings = figure.settings(variant)
     for setting in settings:
-        for policy, regret in runs[setting.label].regret.items():
+        for policy in settings[0].policies:  # of 1f, where ATS has no depth to tell, HTS alone
+            regret = runs[setting.label].regret[policy]
             add_point(lines, setting.line or policy, setting.x, over_seeds(regret[:, -1]))
     return plots.sweep(
         lines,

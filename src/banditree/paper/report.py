@@ -1,4 +1,4 @@
-"""The report of a reproduction: figures, claims, theory, what goes beyond the paper, how it was made.
+"""The report of a reproduction: figures, claims, theory, how it was made.
 
 `write_report` writes report.html, claims.json and claims.md.
 """
@@ -12,7 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import metadata
-from math import isinf, isnan, log
+from itertools import groupby
+from math import log
 from pathlib import Path
 
 import numpy as np
@@ -39,10 +40,7 @@ from banditree.base.document import (
 from banditree.base.files import write_whole
 from banditree.base.words import UNKNOWN, count
 from banditree.errors import InvalidValue
-from banditree.paper import beyond
-from banditree.paper.claims import Finding, Verdict, judge, write_claims
-from banditree.paper.claims.checks import FAILS, HOLDS, NOT_JUDGED, OPEN, PART, VERDICTS, needed_errors
-from banditree.paper.claims.claim import parameter
+from banditree.paper.claim_table import CLAIMS, FAILS, HOLDS, OPEN, VERDICTS, Verdict, describe, judge, write_claims
 from banditree.paper.figures import DEFAULT, FIGURES, Figure
 from banditree.paper.pictures import draw, is_drawn
 from banditree.paper.results import Results, load_results, stem
@@ -57,24 +55,18 @@ PAPER = (
 )
 PACKAGES = ("banditree", "numpy", "scipy", "scikit-learn", "matplotlib")
 HOW_JUDGED = (
-    "Each claim is broken into checks with thresholds that are fixed in the code. Thresholds were set before the "
-    "data they judge were seen; after a first look at the data some checks and claims were added, split or made "
-    "stricter, and docs/notes/claims.md lists them. A check compares one number, with its standard error over seeds, "
-    "with its threshold; it passes or fails at 99.73% confidence by Student's t (about three standard errors), "
-    "and is open in between. A claim holds when all its checks pass, holds in part when some fail and a part of "
-    "it is shown, does not hold when some fail and no part is shown, and otherwise cannot be decided with these "
-    "seeds. Policies meet the same instances, so differences are paired by seed. The table of checks says which are a "
-    "part of the claim by themselves. The margin is that of the weakest check, in standard errors; plus is the "
-    "paper's side."
+    "A claim is a row: in a figure, a statistic of a is below, or above, a margin times that of b. The difference has "
+    "a standard error over seeds: policies meet the same instances, so it is paired by seed, and ratios and fits go by "
+    "the jackknife. A claim holds, or does not hold, where the seeds show it with 99.73% confidence by Student's t "
+    "(about three standard errors), and cannot be decided in between; more seeds decide more. Plus is the paper's "
+    'side. A claim about instances counts instances in place of seeds, and "all" means that all seeds agree exactly.'
 )
-BEYOND = (
-    "ATS, adaptive Thompson sampling, is not in the paper. It learns how far to trust the tree, so that there is no "
-    "depth to choose. Here it meets the instances of every figure, with the same seeds as the paper's algorithms; it "
-    "uses the whole tree, where they are told how much of it to use. Where there are contexts it is LinATS, its twin "
-    "that takes them."
+OURS = (
+    "ATS, adaptive Thompson sampling, and LinATS where there are contexts, are not in the paper. They learn how far to "
+    "trust the tree, so that there is no depth to choose, and meet the same instances as the paper's algorithms."
 )
-SIGNS = {HOLDS: "✓", PART: "◐", FAILS: "✗", OPEN: "?", NOT_JUDGED: UNKNOWN}
-KINDS = {HOLDS: "holds", PART: "part", FAILS: "fails", OPEN: "open", NOT_JUDGED: "none"}
+SIGNS = {HOLDS: "✓", FAILS: "✗", OPEN: "?"}
+KINDS = {HOLDS: "holds", FAILS: "fails", OPEN: "open"}
 HORIZON = 30_000  # of the theory part: ten times that of the figures, so that growth can be seen
 N_HIERARCHY = 64  # arms of the tree on which Theorem 7 is computed
 number = partial(words.number, digits=4)
@@ -94,9 +86,8 @@ def write_report(
     results = load_results(folder) if results is None else results
     if not results.kept:
         raise InvalidValue(f"{folder} has no finished figure; run `banditree reproduce --out {folder}` first")
-    verdicts = judge(results, jobs=jobs) if verdicts is None else verdicts
-    write_claims(list(verdicts), folder)
-    write_whole(folder / "claims.md", [claims_table(verdicts).encode()])
+    verdicts = judge(results) if verdicts is None else verdicts
+    write_claims(verdicts, folder)
     bounds = theory_section(results, jobs=jobs)
     document = Report(results, verdicts, bounds, seconds=time.perf_counter() - started).document()
     write_whole(folder / "report.html", [html.page(document).encode()])
@@ -116,23 +107,19 @@ class Report:
     def _names(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(name for name, _ in self.results.kept))
 
-    @property
-    def _judged(self) -> list[Verdict]:
-        return [verdict for verdict in self.verdicts if verdict.finding is not None]
-
     def document(self) -> Document:
         """Return the whole page."""
-        counts = Counter(verdict.verdict for verdict in self._judged)
-        n_judged, claims = len(self._judged), count(len(self.verdicts), "claim")
+        counts = Counter(verdict.verdict for verdict in self.verdicts)
+        n_judged, claims = len(self.verdicts), count(len(CLAIMS), "claim")
         scope = f"{claims} of its experiments and appendix, judged by computed statistics:"
-        if n_judged < len(self.verdicts):
+        if n_judged < len(CLAIMS):
             scope = f"{n_judged} of {claims} of its experiments and appendix can be judged from these figures"
             scope += ":" if n_judged else "."
         chips: list[Inline] = []
         for verdict in VERDICTS if n_judged else ():
             chips += [badge(verdict), f" {counts[verdict]}   "]
         parts: list[Part] = [PAPER, scope, *([tuple(chips)] if chips else [])]
-        parts += [self._figures(), self._claims(), self.theory, *self._beyond(), self._made()]
+        parts += [self._figures(), self._claims(), self.theory, self._made()]
         return Document("The paper, re-run", parts, has_contents=True)
 
     # Figures
@@ -140,7 +127,8 @@ class Report:
     def _figures(self) -> Section:
         parts: list[Part] = [
             "Bars and bands are one standard deviation over seeds, as in the paper; the tables give the standard error "
-            "too."
+            "too.",
+            OURS,
         ]
         parts += [self._figure(FIGURES[name]) for name in self._names]
         absent = [name for name in FIGURES if name not in self._names]
@@ -149,8 +137,10 @@ class Report:
 
     def _figure(self, figure: Figure) -> Section:
         variants = [variant for variant in figure.variants if (figure.name, variant) in self.results]
-        about = [verdict for verdict in self._judged if figure.name in verdict.claim.figures]
-        claims = [(badge(verdict.verdict), " ", Link(verdict.claim.title, f"claim-{verdict.id}")) for verdict in about]
+        about = [verdict for verdict in self.verdicts if figure.name in verdict.claim.figures]
+        claims: list[Part] = []
+        if about:
+            claims = [claims_grid(about, f"Claims of figure {figure.name}")]
         readings = Section("How the paper was read", [Bullets(figure.readings)], is_folded=True)
         parts: list[Part] = [*claims, readings]
         if DEFAULT in variants:
@@ -185,83 +175,16 @@ class Report:
     # Claims
 
     def _claims(self) -> Section:
-        columns: Columns = {
-            "claim": lambda verdict: Link(verdict.claim.title, f"claim-{verdict.id}"),
-            "verdict": lambda verdict: badge(verdict.verdict),
-            "margin": lambda verdict: margin(verdict.margin),
-            "figures": lambda verdict: ", ".join(verdict.claim.figures),
-        }
-        parts: list[Part] = []
-        if self._judged:
-            parts.append(Grid.of(self._judged, columns, names=(0, 1, 3), label="All claims", most=None))
-        waiting = self._describe_missing()
-        parts += [Note(waiting)] if waiting else []
-        parts.append(Section("How a claim is judged", [HOW_JUDGED], is_folded=True))
-        return Section("Claims", [*parts, *map(self._card, self._judged)], anchor="claims")
-
-    def _describe_missing(self) -> str:
-        """Say what else could be judged: claims about these figures by name, the others by number."""
-        verdicts = [verdict for verdict in self.verdicts if verdict.finding is None]
-        near = [verdict for verdict in verdicts if set(self._names) & set(verdict.claim.figures)]
-        lines = [f"“{verdict.claim.title}” is not judged: it needs runs of {verdict.missing} too." for verdict in near]
-        if others := len(verdicts) - len(near):
-            what = count(others, "claim is", "claims are")
-            lines.append(f"{what} about other figures; banditree reproduce without a name runs all of them.")
-        return " ".join(lines)
-
-    def _card(self, verdict: Verdict) -> Section:
-        claim, finding = verdict.claim, verdict.finding
-        assert finding is not None
-        figures: list[Inline] = ["Figure " if len(claim.figures) == 1 else "Figures "]
-        for i, name in enumerate(claim.figures):
-            figures += [", "] if i else []
-            figures.append(Link(name, f"figure-{name}") if name in self._names else name)
-        parts: list[Part] = [verdict.sentence, Quote(claim.quote, tuple(figures)), Note(describe_margin(verdict))]
-        for name, other in verdict.variants.items():
-            differs = "differs: " if other.verdict != finding.verdict else ""
-            words = f" {differs}{other.sentence} Margin {margin(other.margin)}."
-            parts.append((f"Reading {name!r}: ", badge(other.verdict), words))
-        numbers = [(name, number(value)) for name, value in finding.numbers.items()]
-        details: list[Part] = [
-            claim.statistic,
-            tabulate_checks(finding),
-            Grid(("number", "value"), numbers, label="Numbers"),
-            Note(("In the files it is called ", Code(claim.id), ".")),
-        ]
-        parts.append(Section("What decides, and the numbers", details, is_folded=True))
-        return Section(claim.title, parts, anchor=f"claim-{claim.id}", badge=badge(verdict.verdict), is_card=True)
+        """Return every sentence of the paper with the claims that it makes."""
+        parts: list[Part] = [Section("How a claim is judged", [HOW_JUDGED], is_folded=True)]
+        for quote, group in groupby(self.verdicts, key=lambda verdict: verdict.claim.quote):
+            parts += [Quote(quote), claims_grid(list(group), quote)]
+        if left := len(CLAIMS) - len(self.verdicts):
+            what = count(left, "claim is", "claims are")
+            parts.append(Note(f"{what} about other figures; banditree reproduce without a name runs all of them."))
+        return Section("Claims", parts, anchor="claims")
 
     # The rest
-
-    def _beyond(self) -> list[Section]:
-        ours = load_results(self.results.out / beyond.FOLDER)
-        joined = beyond.join_figures(self.results, ours)
-        if not joined:
-            return []
-        seconds = sum(how.seconds for how in ours.kept.values())
-        comparisons = [row for name, runs in joined.items() for row in beyond.compare(name, runs)]
-        columns: Columns = {
-            "figure": lambda row: row.figure,
-            "setting": lambda row: row.setting or UNKNOWN,
-            "best of the paper's": lambda row: row.best,
-            "ours": lambda row: row.policy,
-            "its regret": lambda row: number(row.best_regret),
-            "regret of ours": lambda row: number(row.regret),
-            "ratio ± se": lambda row: f"{row.ratio:.2f} ± {row.se:.2f}",
-        }
-        label = "ATS beside the paper's algorithms"
-        numbers = Grid.of(comparisons, columns, names=range(4), label=label, most=None)
-        parts: list[Part] = [
-            BEYOND,
-            f"{beyond.summarise(comparisons)} The runs of ATS took {seconds:,.0f} s. "
-            "The best of the paper's algorithms is chosen for each setting by these same seeds, which favours it.",
-        ]
-        for name, runs in joined.items():
-            title = beyond.FIGURES[name].title
-            drawn = beyond.draw(name, runs, self.results.out)
-            parts.append(Picture(drawn.read_bytes, Link(title, f"figure-{name}"), title))
-        parts.append(Section("Numbers", [numbers], is_folded=True))
-        return [Section("Beyond the paper", parts, anchor="beyond")]
 
     def _made(self) -> Section:
         versions = [(name, version) for name in PACKAGES if (version := installed_version(name))]
@@ -301,36 +224,19 @@ def badge(verdict: str) -> Badge:
     return Badge(verdict, SIGNS[verdict], KINDS[verdict])
 
 
-def describe_margin(verdict: Verdict) -> str:
-    """Say how far the weakest check is from its threshold, and what that is based on."""
-    finding = verdict.finding
-    assert finding is not None
-    if isinf(finding.margin):
-        lines = ["Decided by counting"]
-    else:
-        side = "the paper's side" if finding.margin >= 0 else "the other side"
-        lines = [
-            f"The weakest check is {abs(finding.margin):.1f} standard errors on {side} of its threshold, where "
-            f"{needed_errors(finding.seeds):.1f} decide"
-        ]
-    lines += [f"{finding.seeds} seeds", f"T = {finding.horizon:,}"]
-    if verdict.half is not None:
-        lines.append(f"at half of T it {'also ' if verdict.half == verdict.verdict else ''}{verdict.half}")
-    return "; ".join(lines) + "."
-
-
-def tabulate_checks(finding: Finding) -> Grid:
-    """Return one row per check."""
+def claims_grid(verdicts: Sequence[Verdict], label: str) -> Grid:
+    """Return one row per claim."""
     columns: Columns = {
-        "check": lambda check: check.what,
-        "result": lambda check: {"yes": "passes", "no": "fails", "open": "open"}[check.result],
-        "passes when": lambda check: "shown" if check.proof else "not refuted",
-        "a part by itself": lambda check: "yes" if check.core else "no",
-        "number ± se": lambda check: f"{number(check.estimate.value)} ± {number(check.estimate.se)}",
-        "threshold": lambda check: f"{'>' if check.above else '<'} {number(check.threshold)}",
-        "margin": lambda check: margin(check.margin),
+        "figure": lambda verdict: Link(verdict.claim.figure, f"figure-{verdict.claim.figure}"),
+        "statistic": lambda verdict: verdict.claim.statistic,
+        "claim": lambda verdict: f"{verdict.claim}",
+        "a": lambda verdict: describe(verdict)[0],
+        "b": lambda verdict: describe(verdict)[1],
+        "standard errors": lambda verdict: describe(verdict)[2],
+        "seeds": lambda verdict: describe(verdict)[3],
+        "verdict": lambda verdict: badge(verdict.verdict),
     }
-    return Grid.of(finding.checks, columns, names=range(4), label="Checks", most=None)
+    return Grid.of(verdicts, columns, names=(0, 1, 2, 7), label=label, most=None)
 
 
 def tabulate_figure(figure: str, runs: Mapping[str, Runs]) -> Grid:
@@ -356,15 +262,16 @@ def tabulate_figure(figure: str, runs: Mapping[str, Runs]) -> Grid:
 
 
 def _tabulate_depths(label: str, runs: Mapping[str, Runs]) -> Grid:
-    """Return mean regret and its standard error: one row per number of arms, one column per depth."""
-    cells: dict[int, dict[int, str]] = {}
+    """Return mean regret and its standard error: one row per number of arms, one column per depth, and ATS."""
+    cells: dict[str, dict[str, str]] = {}
     for setting, of_setting in runs.items():
-        row = of_setting.table()[0]
-        n_arms, depth = int(parameter(setting, "n_arms")), int(parameter(setting, "depth"))
-        cells.setdefault(n_arms, {})[depth] = f"{number(row.mean)} ± {number(row.se)}"
-    depths = range(max(max(by_depth) for by_depth in cells.values()) + 1)
-    rows = [(str(n), *(by_depth.get(depth, "") for depth in depths)) for n, by_depth in cells.items()]
-    return table(("N", *(f"L = {depth}" for depth in depths)), rows, label=label)
+        n_arms, depth = (part.partition("=")[2] for part in setting.split())
+        for row in of_setting.table():
+            column = f"L = {depth}" if row.policy == "HTS" else str(row.policy)
+            cells.setdefault(n_arms, {})[column] = f"{number(row.mean)} ± {number(row.se)}"
+    columns = list(cells[n_arms])  # the last and largest N has every depth
+    rows = [(n, *(found.get(column, "") for column in columns)) for n, found in cells.items()]
+    return table(("N", *columns), rows, label=label)
 
 
 def installed_version(name: str) -> str | None:
@@ -462,51 +369,3 @@ def _growth(runs: Runs) -> Grid:
         rows.append((name, *map(words.number, (early, late, (late - early) / log(10)))))
     columns = ("policy", f"regret at {HORIZON // 10:,}", f"at {HORIZON:,}", "growth over log T")
     return Grid(columns, rows, label="Growth measured")
-
-
-# ---------------------------------------------------------------- the claims as a Markdown table
-
-
-CLAIM_COLUMNS = (
-    "claim", "the paper says", "verdict", "margin", "seeds", "the numbers say", "other readings", "run it again"
-)  # fmt: skip
-
-
-def claims_table(verdicts: Sequence[Verdict]) -> str:
-    """Return one row per claim: the quote, the verdict, what the numbers say, and the command that repeats it."""
-    lines = [f"| {' | '.join(CLAIM_COLUMNS)} |", "|---" * len(CLAIM_COLUMNS) + "|"]
-    for verdict in verdicts:
-        claim = verdict.claim
-        cells = (
-            f"{claim.title} (`{claim.id}`)",
-            claim.quote,
-            f"**{verdict.verdict}**",
-            margin(verdict.margin),
-            "–" if verdict.finding is None else str(verdict.finding.seeds),
-            verdict.sentence,
-            "; ".join(f"{name}: {finding.verdict}" for name, finding in verdict.variants.items()) or "–",
-            f"`{again(verdict)}`",
-        )
-        lines.append(f"| {' | '.join(cell.replace('|', '&#124;') for cell in cells)} |")
-    return "\n".join(lines) + "\n"
-
-
-def again(verdict: Verdict) -> str:
-    """Return the command that gives this verdict, with its seeds if they are not the paper's, and its readings."""
-    claim, finding = verdict.claim, verdict.finding
-    command = f"banditree reproduce {' '.join(claim.figures)}"
-    seeds = {FIGURES[name].seeds for name in claim.figures}
-    if finding is not None and not claim.of_instances and finding.seeds not in seeds:
-        command += f" --seeds {finding.seeds}"
-    return f"{command} --variant all" if verdict.variants else command
-
-
-def margin(value: float | None) -> str:
-    """Format a margin, in standard errors on the paper's side of the threshold; a count has none.
-
-    >>> margin(12.345), margin(-3.2), margin(None), margin(float("inf"))
-    ('+12.3', '-3.2', '–', 'count')
-    """
-    if value is None or isnan(value):
-        return "–"
-    return "count" if isinf(value) else f"{value:+.1f}"

@@ -11,7 +11,6 @@ from pathlib import Path
 import banditree
 from banditree.errors import InvalidValue
 from banditree.errors.checks import whole
-from banditree.paper import beyond as ats
 from banditree.paper.figures import DEFAULT, FIGURES, Figure
 from banditree.paper.pictures import draw, is_drawn
 from banditree.paper.report import write_report
@@ -68,7 +67,6 @@ def reproduce(
     out: str | Path = "reproduction",
     jobs: int | None = -1,
     resume: bool = False,
-    beyond: bool | None = None,
     progress: bool | None = None,
 ) -> Path:
     """Run figures of the paper, write everything to a folder, and return the path of the report.
@@ -78,7 +76,6 @@ def reproduce(
     """
     library()  # raises now, rather than after minutes of work, if the report cannot be written
     figures, variants = list(figures), list(variants)
-    beyond = not figures and set(variants) <= {"all"} if beyond is None else beyond
     seeds = None if seeds is None else whole("seeds", seeds, 1, why="how many to run")
     planned = []
     for figure, variant in plan(figures, variants):
@@ -86,37 +83,25 @@ def reproduce(
         how = FinishedFigure(figure.name, variant, n, banditree.engine(), banditree.__version__, jobs=n_workers(jobs))
         planned.append((figure, how))
     folder = Path(out)
-    ats_folder = folder / ats.FOLDER
-    for parent in (folder, ats_folder) if beyond else (folder,):
-        (parent / "runs").mkdir(parents=True, exist_ok=True)
-    results, ats_results = load_results(folder), load_results(ats_folder)
-    ats_planned = [
-        (ats.FIGURES[how.figure], how) for _, how in planned if how.variant == DEFAULT and how.figure in ats.FIGURES
-    ]
-    chosen = [(results, figure, how) for figure, how in planned]
-    chosen += [(ats_results, *task) for task in ats_planned if beyond]
+    (folder / "runs").mkdir(parents=True, exist_ok=True)
+    results = load_results(folder)
     if not resume:
-        for store, _, how in chosen:
-            store.forget(how.figure, how.variant)
-    unfinished = [(store, figure, how) for store, figure, how in chosen if not _is_finished(store, how)]
-    costs = {_task_name(store, how): _expected_seconds(figure, how) for store, figure, how in unfinished}
+        for _, how in planned:
+            results.forget(how.figure, how.variant)
+    unfinished = [(figure, how) for figure, how in planned if not _is_finished(results, how)]
+    costs = {_task_name(how): _expected_seconds(figure, how) for figure, how in unfinished}
     costs |= {REPORT: 5.0}
     with tasks_bar(costs, progress) as show:
-        for store, figure, how in unfinished:
-            store.forget(how.figure, how.variant)
+        for figure, how in unfinished:
+            results.forget(how.figure, how.variant)
             started = time.perf_counter()
-            with show(_task_name(store, how)) as progress_of:
+            with show(_task_name(how)) as progress_of:
                 runs = run(figure, how.variant, seeds=how.seeds, jobs=jobs, progress=progress_of)
-                if store is results:
-                    draw(figure, how.variant, runs, folder / stem(how.figure, how.variant))
-                else:
-                    ats.draw(how.figure, ats.join_settings(figure, results.runs(how.figure), runs), folder, again=True)
+                draw(figure, how.variant, runs, folder / stem(how.figure, how.variant))
             seconds = time.perf_counter() - started
-            store.keep(replace(how, seconds=seconds, labels=tuple(runs)), runs)
+            results.keep(replace(how, seconds=seconds, labels=tuple(runs)), runs)
         with show(REPORT):
             results.write_csv()
-            if ats_results.kept:
-                ats_results.write_csv()
             return write_report(folder, results, jobs=jobs)
 
 
@@ -165,8 +150,8 @@ def _is_finished(results: Results, how: FinishedFigure) -> bool:
     return key in results.kept and results.kept[key].inputs == how.inputs and is_drawn(results.out / stem(*key))
 
 
-def _task_name(store: Results, how: FinishedFigure) -> str:
-    return f"{'ATS on ' if store.out.name == ats.FOLDER else ''}figure {stem(how.figure, how.variant)}"
+def _task_name(how: FinishedFigure) -> str:
+    return f"figure {stem(how.figure, how.variant)}"
 
 
 def _expected_seconds(figure: Figure, how: FinishedFigure) -> float:
