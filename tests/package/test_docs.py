@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 import banditree as bt
+from tools.pages import registry
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -112,6 +113,15 @@ def test_links_lead_somewhere(page: Path) -> None:
         assert file.exists(), f"{page.name} links to {target}, which is not there"
         if anchor:
             assert anchor in anchors(file), f"{page.name} links to {target}, but {file.name} has no such heading"
+
+
+def test_every_picture_and_table_of_the_docs_is_on_a_page() -> None:
+    texts = "".join(page.read_text(encoding="utf-8") for page in LINKING)
+    files = [path for path in (ROOT / "docs").rglob("*") if path.suffix in (".png", ".svg", ".csv")]
+    assert len(files) > 10
+    # The data of a page that is still to be made stand there before it.
+    made = {f"{name}.csv" for name in registry.PENDING} | {"contest-summary.csv"}
+    assert {path.name for path in files if f"{path.parent.name}/{path.name}" not in texts} <= made
 
 
 def anchors(page: Path) -> set[str]:
