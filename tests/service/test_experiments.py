@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import json
 import random
+import threading
 import time
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +20,11 @@ from openfeature import api
 from openfeature.contrib.provider.ofrep import OFREPProvider
 from openfeature.evaluation_context import EvaluationContext
 
-from banditree.errors import InvalidValue
+from banditree.errors import BanditreeError, InvalidValue
 from banditree.service import guard, replica
 from banditree.service.events import MAIN, Event, Kind, iso, now
 from banditree.service.guard import Access
-from banditree.service.serve import plan_of, read_config
+from banditree.service.serve import OPTIONS, plan_of, read_config
 from banditree.service.settings import Plan, Settings, Source, parse_context
 from banditree.service.state import Voids
 from banditree.tree import Tree
@@ -105,6 +109,24 @@ def test_a_config_file_has_a_table_for_each_experiment(tmp_path: Path) -> None:
         read_config(config, "refuse")
 
 
+def test_a_config_file_with_any_mistake_gets_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "items.csv").write_text(ITEMS)
+    config = tmp_path / "experiments.toml"
+    config.write_text("[experiments]\nmain = 3\n")
+    with pytest.raises(InvalidValue, match="must be a table"):
+        read_config(config, "refuse")
+    odd = ("3", "true", '"x"', "[1]", '["kind", 3]', "{a = 3}", "1979-05-27", "nan", '""', "[[]]")
+    for key, value in product(sorted(OPTIONS), odd):
+        options = {"items": '"items.csv"', "arm": '"item"'} | {key: value}
+        lines = "\n".join(f"{name} = {text}" for name, text in options.items())
+        config.write_text(f"[experiments.main]\n{lines}\n")
+        with suppress(BanditreeError):  # anything else is a traceback
+            read_config(config, "refuse")
+    config.write_text('[experiments.main]\nitems = "items.csv"\narm = "item"\nreward_window = [1]\n')
+    with pytest.raises(InvalidValue, match=r"reward_window: input should be a valid \w+$"):
+        read_config(config, "refuse")
+
+
 def test_a_busy_experiment_does_not_delay_the_others(tmp_path: Path) -> None:
     """Of waiting commands, one of each experiment is taken in turn."""
     from banditree.service.commands import Decide
@@ -118,6 +140,59 @@ def test_a_busy_experiment_does_not_delay_the_others(tmp_path: Path) -> None:
     batch = queue.take(256, 0.0, 0)
     assert len(batch) == 256
     assert batch.index(calm) <= 1
+
+
+def test_a_slow_experiment_leaves_the_others_their_share_of_the_time() -> None:
+    """Clients of a quick one ask again when they have their answers: that is soon, and not after each slow command."""
+    from banditree.service.commands import Decide
+    from banditree.service.engine import Queue, Waiting
+
+    queue, seconds = Queue(), {"quick": 0.001, "slow": 0.04}
+    done: Counter[str] = Counter()
+
+    def ask(name: str) -> None:
+        queue.put(Waiting(Decide(None, {}, experiment=name), Any, bool))  # type: ignore[arg-type]
+
+    for name in ["slow"] * 4 + ["quick"] * 2:
+        ask(name)
+    end = time.monotonic() + 2
+    while time.monotonic() < end:
+        for item in queue.take(256, 0.1, 0):
+            name = item.command.experiment
+            time.sleep(seconds[name])
+            queue.note(name, seconds[name])
+            done[name] += 1
+            threading.Timer(0.002, ask, [name]).start()
+    assert done["slow"] >= 5
+    assert done["quick"] > 4 * done["slow"]
+
+
+def test_rewards_of_another_unit_are_refused(tmp_path: Path) -> None:
+    with inside(Plan(ARMS, Settings(rewards="real")), store=tmp_path / "decisions.db") as (_, http):
+
+        def reward(value: float) -> int:
+            id_ = http.post("/v1/decisions").json()["id"]
+            return http.put(f"/v1/decisions/{id_}/reward", json={"reward": value}).status_code
+
+        assert [reward(value) for value in (0, 0.5, 20, 1e16, -1e9, 3e5)] == [200, 200, 200, 422, 422, 200]
+
+
+def test_who_paused_or_voided_is_said_on_stderr(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    access = Access.of("secret")
+    with inside(Plan(ARMS, TSC), store=tmp_path / "decisions.db", access=access) as (_, http):
+        http.headers["authorization"] = "Bearer secret"
+        [id_] = play(http, 1)
+        for route, body in (("pause", {}), ("pause", {}), ("void", {"ids": [id_]}), ("resume", {})):
+            assert http.post(f"/v1/{route}", json=body).status_code == 200
+    lines = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+    said = [(line["event"], line["by"], line["answer"]) for line in lines if "by" in line]
+    by = "127.0.0.1 with token 1"
+    assert said == [
+        ("paused or resumed", by, {"paused": True}),
+        ("voided", by, {"voided": 1}),
+        ("paused or resumed", by, {"paused": False}),
+    ]
+    assert "stopped" in [line["event"] for line in lines]
 
 
 # Who may
@@ -353,6 +428,21 @@ def test_a_service_starts_from_counts_once_and_like_rewards_one_by_one(tmp_path:
     ts = Plan(plan.arms, Settings(policy="TS"), evidence=plan.evidence, updates_settings=True)
     with inside(ts, store=tmp_path / "decisions.db") as (service, _):  # another policy starts from the same
         assert service.engine.states[MAIN].policy["a"].plays == 10
+
+
+def test_what_a_policy_cannot_start_from_is_refused_before_it_is_stored(tmp_path: Path) -> None:
+    """An event that is left out would start the policy from nothing, and be stored again at every start."""
+    rows = {"arms": ["shoes0"], "rewards": [5.0], "plays": [1.0]}
+    for settings, told in (
+        (TSC, r"cannot come from 1 plays.*--rewards real"),
+        (Settings(features={"features": [{"name": "age", "range": [18, 90]}]}), "LinATS learns from contexts"),
+    ):
+        for _ in range(2):
+            plan = Plan(ARMS, settings, evidence=rows)
+            with pytest.raises(InvalidValue, match=told), inside(plan, store=tmp_path / "decisions.db"):
+                pass
+    with inside(Plan(ARMS, TSC), store=tmp_path / "decisions.db") as (service, _):
+        assert service.engine.n == 2  # settings and arms
 
 
 def test_a_service_starts_from_a_past_log(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,9 @@ class Looked:
         small = "[...document.querySelectorAll('p, td, li')].some(e => parseFloat(getComputedStyle(e).fontSize) < 12)"
         if self.page.evaluate(small):
             self.faults.append("some text is too small")
+        cut = """[...document.querySelectorAll("svg text")].filter(text => text.getBoundingClientRect().left
+            < text.closest("svg").getBoundingClientRect().left).map(text => text.textContent)"""
+        self.faults += [f"the picture cuts {text!r}" for text in self.page.evaluate(cut)]
         return self.faults
 
 
@@ -106,3 +110,31 @@ def test_the_page_finds_the_service_again(browser: Any, tmp_path: Path) -> None:
             again.http.post("/v1/decisions")
             until(lambda: looked.text("#decisions") == "1")
         looked.page.close()
+
+
+def test_pictures_show_all_digits_and_the_sign_of_small_losses(browser: Any, tmp_path: Path) -> None:
+    with serving(tmp_path, "--rewards", "real", "--control", "0.5") as server:
+        looked = Looked(browser, server, 1280)
+        for place in range(25):  # more than two seconds, so that there is a line
+            id_ = server.http.post("/v1/decisions", json={"unit": f"visitor-{place}"}).json()["id"]
+            server.http.put(f"/v1/decisions/{id_}/reward", json={"reward": -0.000805})
+            time.sleep(0.1)
+        looked.page.wait_for_selector("#over-time text")
+        assert "-0.00" in looked.text("#over-time")
+        assert looked.troubles() == []
+        looked.page.close()
+
+
+def test_what_is_known_is_shown_before_the_report_is_ready(browser: Any, tmp_path: Path) -> None:
+    """The first report of thousands of items takes seconds."""
+    with serving(tmp_path) as server:
+        id_ = server.http.post("/v1/decisions").json()["id"]
+        server.http.put(f"/v1/decisions/{id_}/reward", json={"reward": 1})
+        page = browser.new_page()
+        page.route("**/report", lambda route: None)  # never answered
+        page.goto(server.url)
+        until(lambda: page.inner_text("#plays") == "1")
+        assert page.inner_text("#rate") == "1"
+        assert page.locator("#tree tr").count() == 2
+        page.unroute_all(behavior="ignoreErrors")
+        page.close()

@@ -58,7 +58,7 @@ def test_the_same_id_gives_the_same_answer_and_another_request_a_409(server: Ser
     assert first.json() == again.json()
     other = server.http.post("/v1/decisions", json=asked | {"k": 3})
     assert other.status_code == 409
-    assert "another request" in other.json()["error"]
+    assert "another request: k was 2 and is now 3" in other.json()["error"]
 
 
 def test_limits_are_kept_and_a_slate_has_different_arms(server: Server) -> None:
@@ -79,7 +79,8 @@ def test_a_reward_counts_once(server: Server) -> None:
     assert put(server, id_, reward=1, position=0) == (200, {"status": "applied"})
     assert put(server, id_, reward=1, position=0) == (200, {"status": "duplicate"})
     assert put(server, id_, reward=1.0, position=0) == (200, {"status": "duplicate"})
-    assert put(server, id_, reward=0, position=0)[0] == 409
+    code, told = put(server, id_, reward=0, position=0)
+    assert (code, "reward was 1.0 and is now 0.0" in told["error"]) == (409, True)
     assert put(server, id_, reward=0, position=1) == (200, {"status": "applied"})
     assert put(server, id_, reward=0, position=2)[0] == 422
     assert put(server, "nobody", reward=1)[0] == 404

@@ -274,6 +274,10 @@ class Service:
 
     async def _do(self, request: Request, command: commands.Command) -> Response:
         outcome = await self._run(request, command)
+        if command.said and outcome.events:
+            client, token = request.client, self.access.name(request.headers.get("authorization"))
+            by = " with ".join(filter(None, (client and client.host, token)))
+            say(command.said, experiment=command.experiment, by=by, answer=outcome.answer)
         return json_response(outcome.code, outcome.answer)
 
     async def _run(self, request: Request, command: commands.Command) -> commands.Outcome:

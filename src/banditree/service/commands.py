@@ -5,6 +5,7 @@ A command changes nothing itself. The engine stores the events of its outcome, a
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ from banditree.base.words import count
 from banditree.errors import InvalidValue
 from banditree.service import choosing
 from banditree.service.events import MAIN, Cohort, Event, Kind, new_id
-from banditree.service.settings import Plan, Settings, check_reward
+from banditree.service.settings import REAL, Plan, Settings, check_reward
 from banditree.service.state import State, change_tree, digest
 from banditree.service.store import EventLog
 
@@ -42,6 +43,7 @@ class Command(ABC):
 
     experiment: str = field(default=MAIN, kw_only=True)
     changes_all: ClassVar[bool] = False  # whether it must be stored alone, and folded before the next command runs
+    said: ClassVar[str] = ""  # what a line on stderr calls what it has done, if there is one
 
     @property
     def unit(self) -> str | None:
@@ -63,6 +65,22 @@ class Command(ABC):
 
         What cannot be done is `Refused`; another error of banditree means that a value is not allowed.
         """
+
+
+MAX_RATIO = 1e6  # of a reward to the largest before it; beyond that, something is wrong with it
+MAX_SHOWN = 60  # characters of a value in a sentence
+
+
+def what_differs(was: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+    """Say what differs between two requests, "" if nothing does."""
+    names = [name for name in dict.fromkeys([*was, *now]) if was.get(name) != now.get(name)]
+    shown = (f"{name} was {_shown(was.get(name))} and is now {_shown(now.get(name))}" for name in names)
+    return ", ".join(shown)
+
+
+def _shown(value: Any) -> str:
+    text = "missing" if value is None else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}..."
 
 
 # Decisions
@@ -90,8 +108,9 @@ class Decide(Command):
 
     def run(self, state: State, history: list[Event], at: int, log: EventLog) -> Outcome:
         if history and self.id is not None:
-            if (history[0].body or {})["request"] != self.request:
-                raise Refused(409, f"the id {self.id!r} was used for another request; choose a new one")
+            if told := what_differs((history[0].body or {})["request"], self.request):
+                what = f"the id {self.id!r} was used for another request: {told}"
+                raise Refused(409, f"{what}; choose a new one")
             return Outcome(200, answer(history[0]))
         if history and self._keeps(state, history, at):
             return Outcome(200, answer(history[0]))
@@ -153,10 +172,17 @@ class GiveReward(AboutDecision):
             raise Refused(409, f"the decision {self.id!r} was withdrawn; it cannot earn a reward")
         for event in history:
             if event.kind == Kind.REWARD and event.position == position:
-                if (event.value, event.arm) != (self.reward, arm):
-                    raise Refused(409, f"the decision {self.id!r} already has another reward: {event.value:.17g}")
+                was, is_now = {"reward": event.value, "arm": event.arm}, {"reward": self.reward, "arm": arm}
+                if told := what_differs(was, is_now):
+                    raise Refused(409, f"the decision {self.id!r} already has another reward: {told}")
                 return Outcome(200, {"status": "duplicate"})
         check_reward(state.policy, arm, self.reward)
+        if 0 < state.account.largest * MAX_RATIO < abs(self.reward):
+            raise Refused(
+                422,
+                f"reward {self.reward:g} for arm {arm!r} is more than a million times as large as all before it; is "
+                "its unit right? One policy cannot learn from rewards that differ so much",
+            )
         settings = state.settings
         is_late = settings.reward_window is not None and self._took(decision, at) > settings.reward_window * 1e6
         is_there, is_void = arm in state.policy.tree, state.voids.cover(decision)
@@ -240,7 +266,7 @@ class ChangeArms(Command):
     add: dict[str, list[str]]
     move: dict[str, list[str]]
     remove: list[str]
-    changes_all = True
+    changes_all, said = True, "arms changed"
 
     def run(self, state: State, history: list[Event], at: int, log: EventLog) -> Outcome:
         tree = state.policy.tree
@@ -265,7 +291,7 @@ class Pause(Command):
     """Let the control policy decide for everybody and learn nothing, or go on."""
 
     paused: bool
-    changes_all = True
+    changes_all, said = True, "paused or resumed"
 
     def run(self, state: State, history: list[Event], at: int, log: EventLog) -> Outcome:
         event = Event(at, Kind.PAUSE if self.paused else Kind.RESUME, experiment=state.name)
@@ -277,7 +303,7 @@ class Void(Command):
     """Leave some decisions and their rewards out of everything that was learned."""
 
     what: dict[str, Any]  # ids, or unit, or from and to in microseconds
-    changes_all = True
+    changes_all, said = True, "voided"
 
     def run(self, state: State, history: list[Event], at: int, log: EventLog) -> Outcome:
         n = self._count(state, log)
@@ -309,7 +335,7 @@ class PutExperiment(Command):
 
     settings: Settings
     arms: dict[str, list[str]]
-    changes_all = True
+    changes_all, said = True, "experiment created"
 
     def run(self, state: State, history: list[Event], at: int, log: EventLog) -> Outcome:
         described = {"name": self.experiment, "policy": self.settings.policy, "arms": len(self.arms)}
@@ -331,7 +357,7 @@ class ChangeSettings(Command):
     """Change some settings of an experiment; what it has learned is folded again where that depends on them."""
 
     given: dict[str, Any]  # as `read_settings` takes them; None is the default
-    changes_all = True
+    changes_all, said = True, "settings changed"
 
     def run(self, state: State, history: list[Event], at: int, log: EventLog) -> Outcome:
         settings = state.settings.change(self.given)
@@ -347,7 +373,7 @@ class ChangeSettings(Command):
 class DeleteExperiment(Command):
     """Delete an experiment: its events stay in the log, and its name is not used again."""
 
-    changes_all = True
+    changes_all, said = True, "experiment deleted"
 
     def run(self, state: State, history: list[Event], at: int, log: EventLog) -> Outcome:
         event = Event(at, Kind.DELETION, experiment=state.name)
@@ -387,9 +413,27 @@ def first_events(plan: Plan, state: State, at: int) -> list[Event]:
                 f"the experiment {plan.name!r} was started from other counts; leave out --plays or --log, whose "
                 "counts are in the store already, or give another --store"
             )
+        _check_evidence(plan, plan.evidence)
         body = plan.evidence | {"digest": digest(plan.evidence)}
         events.append(Event(at, Kind.EVIDENCE, body=body, experiment=plan.name))
     return events
+
+
+def _check_evidence(plan: Plan, rows: Mapping[str, Any]) -> None:
+    """Raise an error if the policy cannot start from these rows: an event with them would be left out for ever."""
+    policy = plan.settings.build(change_tree(None, {"add": plan.arms}))
+    contexts = rows.get("contexts")
+    if policy.dim is not None and contexts is None:
+        raise InvalidValue(
+            f"the policy {plan.settings.policy} learns from contexts, which past counts do not have; start from --log "
+            "with --log-context, or choose a --policy without contexts, such as ATS"
+        )
+    contexts = None if policy.dim is None else contexts
+    try:
+        policy.update_many(rows["arms"], rows["rewards"], plays=rows.get("plays"), contexts=contexts)
+    except InvalidValue as error:
+        hint = "" if plan.settings.rewards == REAL else "; for amounts give --rewards real"
+        raise InvalidValue(f"the experiment {plan.name!r} cannot start from what is known: {error}{hint}") from None
 
 
 def _settings_change(plan: Plan, state: State) -> dict[str, Any]:

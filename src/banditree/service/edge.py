@@ -16,7 +16,7 @@ from banditree.base.arrays import Floats
 from banditree.policy import Policy
 from banditree.policy.saving import from_bytes
 from banditree.service import choosing
-from banditree.service.commands import AboutDecision, Outcome, Refused
+from banditree.service.commands import AboutDecision, Outcome, Refused, what_differs
 from banditree.service.events import Cohort, Event, Kind
 from banditree.service.lift import in_control
 from banditree.service.schema import DecisionMade
@@ -213,8 +213,9 @@ class RecordDecision(AboutDecision):
         arms = made.arms or [made.arm]
         if history:
             body = history[0].body or {}
-            if (body["arms"], body["propensity"], body["request"]) != (arms, made.propensity, request):
-                raise Refused(409, f"the id {self.id!r} was used for another decision")
+            was = {"arms": body["arms"], "propensity": body["propensity"]} | body["request"]
+            if told := what_differs(was, {"arms": arms, "propensity": made.propensity} | request):
+                raise Refused(409, f"the id {self.id!r} was used for another decision: {told}")
             return Outcome(200, {"status": "duplicate"})
         facts = self.past.at(state, log, made.event)
         self._check_arms(facts.tree, arms)

@@ -251,6 +251,8 @@ def _resolve(pairs: Sequence[tuple[Waiting, Any]]) -> None:
 LINGER_SECONDS = 0.005  # that a command waits for others, so that they share one write to the disk
 LEAST_SECONDS = 1e-4  # that a command is taken to need before one was timed
 TURN_SECONDS = 0.05  # of commands taken at once, about, so that those of other experiments do not wait long
+SLOW_SECONDS = 0.01  # a command that takes longer is not answered together with those of other experiments
+EXPECTED_SECONDS = 0.01  # after its answers, in which an experiment may ask again before a slower one has its turn
 
 
 @dataclass(frozen=True)
@@ -263,13 +265,25 @@ class Waiting:
 
 
 class Queue:
-    """Commands that wait for the thread. Experiments take turns by the time they use, not by requests."""
+    """Commands that wait for the thread. Experiments take turns by the time of it that they use, not by requests.
+
+    Clients ask again once they have their answers. So before a slow command, those experiments that have used less
+    time, and were answered just now, get a moment to ask again, which is time that they use.
+    """
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._waiting: dict[str, deque[Waiting]] = {}
         self._used: dict[str, float] = {}  # experiment -> seconds of the thread that it has used
+        self._least = (
+            0.0  # what the one that was last taken from had used: nobody saves up time while it has nothing to do
+        )
         self._cost: dict[str, float] = {}  # experiment -> seconds that a command takes, about
+        self._turn: dict[
+            str, float
+        ] = {}  # experiment -> seconds that its commands have taken since they were taken out
+        self._began = 0.0  # when they were
+        self._expected: dict[str, float] = {}  # experiment -> until when it may ask again
         self._size = 0
         self._wanted = 1  # size that the thread waits for: it is woken once for a crowd, not for each of it
         self._is_closed = False
@@ -277,9 +291,9 @@ class Queue:
     def put(self, item: Waiting) -> None:
         with self._changed:
             name = item.command.experiment
-            if name not in self._waiting:  # an experiment that had nothing to do does not save up time
-                least = min((self._used.get(other, 0.0) for other in self._waiting), default=0.0)
-                self._used[name] = max(self._used.get(name, 0.0), least)
+            if name not in self._waiting:
+                if name not in self._turn and time.monotonic() > self._expected.get(name, 0.0):
+                    self._used[name] = max(self._used.get(name, 0.0), self._least)
                 self._waiting[name] = deque()
             self._waiting[name].append(item)
             self._size += 1
@@ -300,31 +314,60 @@ class Queue:
     def take(self, most: int, timeout: float, crowd: int) -> list[Waiting]:
         """Collect what waits, for about one turn. With something there, wait briefly for as many as ``crowd``."""
         with self._changed:
+            self._end_turn()
             self._wait_for(1, timeout)
             if self._waiting:
                 self._wait_for(crowd, LINGER_SECONDS)
+                self._let_others_ask()
             batch: list[Waiting] = []
+            used = dict.fromkeys(self._waiting, 0.0)  # by this batch, about
             seconds = 0.0
             while self._waiting and len(batch) < most and seconds < TURN_SECONDS:
-                name = min(self._waiting, key=lambda name: self._used[name])
+                name = min(self._waiting, key=lambda name: self._used[name] + used[name])
+                cost = self._cost.get(name, LEAST_SECONDS)
+                if cost > SLOW_SECONDS and self._turn.keys() - {name}:
+                    break
+                self._least = max(self._least, self._used[name])
                 items = self._waiting[name]
                 batch.append(items.popleft())
                 if not items:
                     del self._waiting[name]
-                seconds += self._charge(name, self._cost.get(name, LEAST_SECONDS))
+                self._turn.setdefault(name, 0.0)
+                used[name] += cost
+                seconds += cost
             self._size -= len(batch)
+            self._began = time.monotonic()
             return batch
 
     def note(self, experiment: str, seconds: float) -> None:
-        """Note how long a command of an experiment took; `take` had counted what commands took before."""
+        """Note how long a command of an experiment took."""
         with self._changed:
             known = self._cost.get(experiment, LEAST_SECONDS)
-            self._charge(experiment, seconds - known)
             self._cost[experiment] = known + (seconds - known) / 8
+            self._turn[experiment] = self._turn.get(experiment, 0.0) + seconds
 
-    def _charge(self, experiment: str, seconds: float) -> float:
-        self._used[experiment] = self._used.get(experiment, 0.0) + seconds
-        return seconds
+    def _end_turn(self) -> None:
+        """Charge the time since the last commands were taken to their experiments, which may ask again now."""
+        end, total = time.monotonic(), sum(self._turn.values())
+        self._expected = {name: until for name, until in self._expected.items() if until > end}
+        for name, seconds in self._turn.items():
+            self._used[name] = self._used.get(name, 0.0) + (end - self._began) * (seconds / total if total else 0.0)
+            self._expected[name] = end + EXPECTED_SECONDS
+        self._turn = {}
+
+    def _let_others_ask(self) -> None:
+        """Wait a moment, if the next command is slow, for experiments that have used less time and are expected."""
+        slow = min(self._waiting, key=lambda name: self._used[name])
+        expected = [
+            name for name in self._expected if name not in self._waiting and self._used[name] < self._used[slow]
+        ]
+        if not expected or self._cost.get(slow, LEAST_SECONDS) <= SLOW_SECONDS:
+            return
+        began, self._wanted = time.monotonic(), 0
+        timeout = max(self._expected[name] for name in expected) - began
+        self._changed.wait_for(lambda: self._is_closed or any(map(self._waiting.__contains__, expected)), timeout)
+        for name in expected:
+            self._used[name] += (time.monotonic() - began) / len(expected)
 
     def _wait_for(self, wanted: int, timeout: float) -> None:
         self._wanted = wanted

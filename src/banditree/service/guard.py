@@ -61,6 +61,11 @@ class Access:
                 tokens[secret] = tokens.get(secret, frozenset()) | roles
         return cls(tokens, LOOPBACK | {_host_name(host) for host in hosts})
 
+    def name(self, authorization: str | None) -> str | None:
+        """Name a request's token, by its place among those that were given: for the log, which no secret is in."""
+        secret = (authorization or "").partition(" ")[2].strip()
+        return f"token {list(self.tokens).index(secret) + 1}" if secret in self.tokens else None
+
     def roles(self, authorization: bytes | None) -> frozenset[str]:
         """Return the roles that a request has by its Authorization header."""
         if not self.tokens:
@@ -308,9 +313,8 @@ class Metrics:
         for event in events:
             if event.kind == Kind.DECISION:
                 self.decisions[event.experiment] += 1
-            elif event.kind in (Kind.REWARD, Kind.DEFAULT):
-                learned = "learned" if event.learned else "recorded"
-                self.rewards[event.experiment, "default" if event.kind == Kind.DEFAULT else learned] += 1
+            elif event.kind == Kind.REWARD:
+                self.rewards[event.experiment, "learned" if event.learned else "recorded"] += 1
 
     def text(self, *, events: int, lag: int, arms: Mapping[str, int], ready: bool) -> str:
         """Write all metrics as text; ``arms`` has the number of arms of every experiment."""
@@ -322,7 +326,7 @@ class Metrics:
         statuses = {
             f'{{experiment="{_escape(name)}",status="{what}"}}': self.rewards[name, what]
             for name in arms
-            for what in ("learned", "recorded", "default")
+            for what in ("learned", "recorded")
         }
         return "".join(
             [

@@ -221,6 +221,11 @@ class Account:
         if cohort != Cohort.PAUSED:
             self.groups[cohort or Cohort.ALL].add([(unit, 1.0, _total(outcomes))])
 
+    @property
+    def largest(self) -> float:
+        """The largest sum of rewards of a unit, without its sign."""
+        return max((group.moments.largest for group in self.groups.values()), default=0.0)
+
     def moments(self, cohort: str) -> Moments:
         """Return the sums of a group."""
         return self.groups[cohort].moments if cohort in self.groups else Moments()

@@ -448,7 +448,14 @@ def describe_errors(errors: Any) -> str:
     first = errors[0]
     if first["type"] == "json_invalid":
         return f"the body is not JSON: {first['ctx']['error']}"
-    place = ".".join(str(part) for part in first["loc"] if part != "query") or "the body"
-    more = f"; and {len(errors) - 1} more" if len(errors) > 1 else ""
+    place = ".".join(str(part) for part in _place(first)) or "the body"
+    others = len({_place(error) for error in errors}) - 1
+    more = f"; and {others} more" if others else ""
     what = first["msg"].removeprefix("Value error, ")
     return f"{place[:200]}: {what[:1].lower()}{what[1:]}{more}"
+
+
+def _place(error: Any) -> tuple[Any, ...]:
+    """Return where an error is, without the names of types among which a value may choose."""
+    kinds = ("query", "float", "int", "str", "bool")
+    return tuple(part for part in error["loc"] if part not in kinds and "[" not in str(part))

@@ -76,6 +76,8 @@ def make_plan(
 ) -> Plan:
     """Read an experiment's settings and its files, named relative to a folder; options are as on the command line."""
     check_experiment_name(name)
+    if not isinstance(given, Mapping):
+        raise InvalidValue(f"it must be a table of options, and is {given!r:.60}")
     options = {key.replace("-", "_"): value for key, value in given.items()}
     for key in options:
         if key not in OPTIONS:
@@ -87,6 +89,9 @@ def make_plan(
         if key in options:
             options[key] = folder / str(options[key])
     for key in ("arm", "path", "log_context"):
+        names = options.get(key)
+        if not (names is None or isinstance(names, str) or _is_list_of_text(names)):
+            raise InvalidValue(f'{key} is {names!r:.60}; give names of columns: "a,b" or ["a", "b"]')
         options[key] = split_names(f"--{key.replace('_', '-')}", options.get(key))
     source = Source(**{key: options.pop(key) for key in OF_SOURCE & options.keys()})
     if isinstance(options.get("context"), str) and "=" not in options["context"]:
@@ -96,6 +101,10 @@ def make_plan(
     except ValidationError as error:
         raise InvalidValue(describe_errors(error.errors())) from None
     return replace(plan_of(name, source, settings, catalogue), updates_settings=updates_settings)
+
+
+def _is_list_of_text(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(part, str) for part in value)
 
 
 def _read_features(file: str, folder: Path) -> Mapping[str, Any]:

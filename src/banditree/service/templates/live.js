@@ -107,9 +107,12 @@
   }
 
   // What was learned, and what it is worth
-  function showLearned(report) {
+  function showPlays() {
     at("plays").textContent = count(root.plays);
     at("rate").textContent = root.plays ? short(root.reward / root.plays) : "–";
+    if (!at("search").value.trim()) showTree();
+  }
+  function showLearned(report) {
     const groups = (below.get("[]") || []).filter((node) => node.children && node.plays > 0);
     const sentences = [];
     if (groups.length > 1) {
@@ -146,7 +149,7 @@
     const figure = at(id).parentElement, all = lines.flatMap((line) => [...line.values, ...(line.low || []), ...(line.high || [])]).filter((x) => x !== null && x !== undefined);
     figure.hidden = !lines.some((line) => line.values.filter((x) => x !== null && x !== undefined).length > 1);
     if (figure.hidden) return;
-    const WIDTH = 600, HEIGHT = 180, LEFT = 64, size = Math.max(...lines.map((line) => line.values.length), 2);
+    const WIDTH = 600, HEIGHT = 180, LEFT = 100, size = Math.max(...lines.map((line) => line.values.length), 2);
     let low = Math.min(0, ...all), high = Math.max(0, ...all);
     if (high === low) high = low + 1;
     const x = (i) => LEFT + ((WIDTH - LEFT - 6) * i) / (size - 1), y = (value) => 8 + ((HEIGHT - 16) * (high - value)) / (high - low);
@@ -282,13 +285,13 @@
             root = await fetchBelow([]);
             for (const path of [...open]) await fetchBelow(JSON.parse(path)).catch(() => open.delete(path));
             const traffic = await getJson(base() + "/traffic");
+            showPlays();
+            showTraffic(traffic);
+            showLatest();
             if (Date.now() - reported > 4000) { report = await getJson(base() + "/report"); reported = Date.now(); }
             else stale = true;
-            showTraffic(traffic);
             showWorth(report, traffic);
             showLearned(report);
-            if (!at("search").value.trim()) showTree();
-            showLatest();
           }
         } catch (error) { stale = true; }
       }
