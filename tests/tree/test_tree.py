@@ -15,7 +15,7 @@ from scipy.cluster import hierarchy
 
 import banditree as bt
 from banditree.errors import InvalidType, InvalidValue, UnknownArm
-from banditree.tree.tree import from_arrays, to_arrays
+from banditree.tree.tree import FEW_CHILDREN, from_arrays, to_arrays
 from tests.support.hypothesis_strategies import Paths, specs, trees
 
 
@@ -240,6 +240,24 @@ def test_a_million_arms() -> None:
     assert len(str(tree)) < 2000
     labels = bt.Tree.from_labels(np.repeat(np.arange(1000), 1000))
     assert labels.clusters[7] == list(range(7000, 8000))
+
+
+def test_clusters_are_found_by_name_below_few_and_many_children() -> None:
+    """Where there are few, they are looked through; where there are many, they are put into a table."""
+    for n in (3, FEW_CHILDREN + 1):
+        tree = bt.Tree({f"c{i}": {"same": [f"{i}-0", f"{i}-1"]} for i in range(n)} | {"arm": 1})
+        below = [tree.nodes.cluster((f"c{i}", "same")) for i in range(n)]
+        assert [tree.nodes.path(node) for node in below if node is not None] == [(f"c{i}", "same") for i in range(n)]
+        assert tree.nodes.cluster(("c0", "0-0")) is None  # an arm
+        assert tree.nodes.child(0, "same") is None
+
+
+def test_one_more_arm_in_a_deep_tree_makes_no_table_of_its_clusters() -> None:
+    merges = hierarchy.linkage(np.random.default_rng(0).random((500, 2)), "ward")
+    tree = bt.Tree.from_linkage(merges, arms=map(str, range(500)))
+    changed = tree.add_arms({"new": tree.path(tree.arms[0])[:-1]})
+    assert changed.path("new")[:-1] == tree.path(tree.arms[0])[:-1]
+    assert "_children" not in vars(tree.nodes)
 
 
 def test_depth_has_no_limit() -> None:

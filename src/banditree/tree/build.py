@@ -300,7 +300,7 @@ def _edit(
     def node_of(clusters: tuple[Name, ...]) -> int:
         node = 0
         for name in clusters:
-            below = tree.nodes.child(node, name)
+            below = tree.nodes.child(node, name) if node < shape.n_nodes else None
             if below is None:
                 below = new_clusters.setdefault((node, name), shape.n_nodes + len(new_clusters))
                 if below == shape.n_nodes + len(parent_of_new):
@@ -324,12 +324,13 @@ def _edit(
     old[1:] = old[1:][np.argsort(first[old[1:]], kind="stable")]
     new_number = np.empty(len(parent), np.int64)
     new_number[old] = np.arange(len(old))
-    name_of = dict(zip(shape.inner.tolist(), tree.nodes.clusters, strict=True))
-    name_of |= {node: name for (_, name), node in new_clusters.items()}
+    names = [*tree.nodes.clusters, *(name for _, name in new_clusters)]
+    place = np.empty(len(parent), np.int64)  # of the name of each cluster
+    place[np.concatenate([shape.inner, np.arange(shape.n_nodes, len(parent))])] = np.arange(len(names))
     draft = Draft()
     draft.parent = np.concatenate([[-1], new_number[parent[old[1:]]], new_number[above]])
     draft.arm = np.concatenate([np.full(len(old), -1), np.arange(len(arms))])
-    draft.names = {new: name_of[node] for new, node in enumerate(old.tolist())}
+    draft.names = dict(enumerate(map(names.__getitem__, place[old].tolist())))
     draft.arms = arms
     if gone is None:  # a copy is quicker than building it again
         draft.index = tree.index | {arm: tree.n_arms + at for at, arm in enumerate(added or {})}

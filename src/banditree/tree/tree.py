@@ -17,6 +17,7 @@ from banditree.tree.build import PLAIN, Draft, Name, to_list
 from banditree.tree.shape import Ints, Shape, number
 
 DERIVED = ("_counts_up", "_cuts", "_ids", "_table", "nodes")  # computed on first use
+FEW_CHILDREN = 256  # that are looked through for a name; where there are more, all clusters are put into a table
 
 
 class Tree:
@@ -344,7 +345,11 @@ class Nodes:
 
     def child(self, node: int, name: Name) -> int | None:
         """Return the cluster of this name directly below a node, or None."""
-        return self._children.get((node, name))
+        first, last = self.shape.start[node : node + 2].tolist()
+        if last - first > FEW_CHILDREN:
+            return self._children.get((node, name))
+        below = range(first, last)
+        return next((child for child in below if self.shape.content[child] < 0 and self.name(child) == name), None)
 
     def cluster(self, path: Sequence[Name]) -> int | None:
         """Return the node of the cluster at the end of a path, or None."""
