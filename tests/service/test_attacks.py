@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ import pytest
 
 from banditree.service import stream
 from banditree.service.engine import Engine
-from banditree.service.events import MAIN, Event, Kind, now
+from banditree.service.events import MAIN, Clock, Event, Kind, from_iso, now
 from banditree.service.replica import snapshot_key
 from banditree.service.settings import Plan, Settings
 from banditree.service.store import StoreUnavailable, open_log
@@ -119,6 +120,76 @@ def test_a_clock_that_was_set_back_over_a_restart_loses_no_default_reward(tmp_pa
     engine = running(store, settings)
     until(lambda: engine.states[MAIN].policy["a"].plays == 1, 30)
     engine.stop()
+
+
+DAY = 86_400_000_000  # in microseconds
+
+
+class Machine:
+    """A machine whose clock somebody sets; its monotonic clock nobody can set."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.passed, self.wrong_by = 0, 0
+        monkeypatch.setattr("banditree.service.events.monotonic", lambda: self.passed)
+        self.clock = Clock(self.true)
+
+    @property
+    def true(self) -> int:
+        return 10**15 + self.passed
+
+    def tell(self, seconds: float, step: float = 0.1) -> list[int]:
+        """Let time pass, and ask for it from time to time."""
+        told = []
+        for _ in range(round(seconds / step)):
+            self.passed += round(step * 1e6)
+            told.append(self.clock.now(self.true + self.wrong_by))
+        return told
+
+
+@pytest.mark.parametrize("jump", [30 * DAY, -30 * DAY])
+def test_a_clock_that_jumps_for_a_second_moves_time_by_a_tenth_of_it(
+    monkeypatch: pytest.MonkeyPatch, jump: int
+) -> None:
+    machine = Machine(monkeypatch)
+    told = machine.tell(5)
+    machine.wrong_by = jump
+    told += machine.tell(1)
+    assert abs(told[-1] - machine.true) <= 110_000
+    machine.wrong_by = 0
+    told += machine.tell(5)
+    assert told[-1] == machine.true
+    assert min(b - a for a, b in pairwise(told)) >= 90_000  # it never stands still
+
+
+def test_a_clock_that_is_set_right_is_followed(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = Machine(monkeypatch)
+    machine.wrong_by = 10_000_000
+    assert machine.tell(90)[-1] < machine.true + machine.wrong_by
+    assert machine.tell(20)[-1] == machine.true + machine.wrong_by
+
+
+def test_while_the_clock_is_wrong_decisions_have_times_and_default_rewards(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = Settings(policy="TSC", reward_window=0.3, default_reward=0.0)
+    with inside(Plan(TREE, settings), store=tmp_path / "decisions.db") as (service, http):
+        began = now()
+        monkeypatch.setattr("banditree.service.store.now", lambda: now() + 30 * DAY)
+        told = [http.post("/v1/decisions").json()["at"] for _ in range(20)]
+        times = [from_iso(text) for text in told]
+        assert len(set(times)) == 20
+        assert began - 1_000_000 <= min(times) <= max(times) <= now() + 1_000_000
+        until(lambda: service.engine.states[MAIN].policy[()].plays == 20, 30)
+
+
+@pytest.mark.skipif(programs() is None, reason="PostgreSQL is not installed: apt-get install postgresql")
+def test_processes_on_postgresql_go_by_the_clock_of_the_database(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that is ten minutes ahead would give default rewards ten minutes early."""
+    monkeypatch.setattr("banditree.service.events.now", lambda: now() + 600_000_000)
+    monkeypatch.setattr("banditree.service.store.now", lambda: now() + 600_000_000)
+    with postgres() as database, closing(open_log(database.address)) as log:
+        log.settled()
+        assert abs(log.now() - now()) < 5_000_000
 
 
 # A process that is paused while it holds the end of the log

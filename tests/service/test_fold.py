@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import heapq
 import random
 from collections.abc import Iterator
 from contextlib import closing
+from itertools import count
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+import banditree as bt
 from banditree.service.events import MAIN, Cohort, Event, Kind
 from banditree.service.replica import fold_again, pages_of
 from banditree.service.settings import Settings
@@ -114,3 +118,48 @@ def test_what_is_folded_again_gives_slates_their_default_rewards(tmp_path: Path)
             late.apply(page)
     for its in (state, late):
         assert [its.policy[arm].plays for arm in ("hat0", "hat1", "cap2")] == [0, 1, 1]
+
+
+RATES = np.linspace(0.02, 0.2, 19)  # of all arms but the best, which has 0.21
+WINDOW, LAST = 1_000, 2_000  # decisions, one a second
+
+
+def earned_at_the_end(seed: int, *, at_once: bool) -> float:
+    """Decide 14,000 times, with successes after up to a minute, and return what the last 2,000 are expected to earn.
+
+    ``at_once`` learns successes as they come in and failures at the end of the window; otherwise the fold decides.
+    """
+    rng = np.random.default_rng(seed)
+    rates = dict(zip((f"arm{i}" for i in range(20)), [0.21, *rng.permutation(RATES)], strict=True))
+    settings = Settings(policy="TS") if at_once else Settings(policy="TS", reward_window=WINDOW, default_reward=0.0)
+    state, numbers = State(MAIN, settings), count(1)
+    state.apply([Event(0, Kind.ARMS, body={"add": {arm: [] for arm in rates}}, n=next(numbers))])
+    state._policy = bt.TS(state.policy.tree, rng=seed)
+    coming: list[tuple[int, int, Event]] = []
+    expected = []
+    for second in range(14_000):
+        at, id_ = second * 1_000_000, f"d{second}"
+        while coming and coming[0][0] <= at:
+            *_, event = heapq.heappop(coming)
+            if at_once:
+                state.policy.update(event.arm, event.value)
+            else:
+                state.apply([event._replace(n=next(numbers))])
+        arm = str(state.policy.choose())
+        expected.append(rates[arm])
+        decision = Event(at, Kind.DECISION, id_, arm=arm, body={"request": {}, "arms": [arm]}, n=next(numbers))
+        state.apply([decision])
+        is_success = rng.random() < rates[arm]
+        if is_success or at_once:
+            later = at + round(rng.uniform(0, 60) * 1e6 if is_success else WINDOW * 1e6)
+            reward = Event(later, Kind.REWARD, id_, arm=arm, value=float(is_success), learned=True)
+            heapq.heappush(coming, (later, second, reward))
+    return float(np.mean(expected[-LAST:]))
+
+
+def test_successes_are_not_learned_before_the_failures_of_their_time() -> None:
+    """The figures of docs/operations.md: what comes early would look better than it is."""
+    by_window = [earned_at_the_end(seed, at_once=False) for seed in range(4)]
+    at_once = [earned_at_the_end(seed, at_once=True) for seed in range(4)]
+    assert min(by_window) > 0.19, by_window
+    assert np.mean(at_once) < np.mean(by_window) - 0.01, (at_once, by_window)  # the negative control
