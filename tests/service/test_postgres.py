@@ -161,6 +161,7 @@ def test_numbers_are_settled_when_nobody_can_fill_a_gap_below(database: Database
         first = Event(1, Kind.DECISION, "first", arm="a", body={})
         slow.append([first])
         quick.append([first._replace(id="second")])
+        assert third.settled(0.1) == 0  # both are still being stored, and no later transaction has ended
         quick.commit()
         assert [event.id for page in third.pages(0) for event in page] == ["second"]
         assert third.settled(0.1) == 0  # so nobody folds it yet

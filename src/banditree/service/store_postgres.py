@@ -45,6 +45,8 @@ INSERT = (
     f"INSERT INTO banditree_events ({COLUMNS}) "
     f"VALUES ({', '.join(NUMBER if name == 'n' else '?' for name in Event._fields)}) ON CONFLICT DO NOTHING"
 )
+OWN_ID = "SELECT pg_current_xact_id()::text::bigint"
+OLDEST_ID = "SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint"
 NUMBER_PLACE = Event._fields.index("n")
 POLL_SECONDS = 0.002  # between two looks at whether a number is settled
 
@@ -163,18 +165,17 @@ class PostgresLog(EventLog):
         end = time.monotonic() + wait
         wanted = None
         while True:
-            last, at, oldest, newest = self._ask(
-                f"SELECT ({LAST}), {TIME}",
-                "SELECT pg_snapshot_xmin(s)::text::bigint, pg_snapshot_xmax(s)::text::bigint "
-                "FROM pg_current_snapshot() AS s",
-            )
+            last, at = self._ask(f"SELECT ({LAST}), {TIME}")
             self._clock.now(int(at))
             self.head = int(last)
             wanted = self.head if wanted is None else wanted
-            if not self._drawn or self._drawn[-1] != (newest, self.head):
-                self._drawn.append((newest, self.head))
-            while self._drawn and self._drawn[0][0] <= oldest:
-                self._settled = self._drawn.popleft()[1]
+            if self.head > (self._drawn[-1][1] if self._drawn else self._settled):
+                # An id of our own, because a snapshot does not tell of those that were given after the last that ended.
+                self._drawn.append((int(self._ask(OWN_ID)[0]), self.head))
+            if self._drawn:
+                oldest = int(self._ask(OLDEST_ID)[0])
+                while self._drawn and self._drawn[0][0] <= oldest:
+                    self._settled = self._drawn.popleft()[1]
             if self._settled >= wanted or time.monotonic() >= end:
                 return self._settled
             time.sleep(POLL_SECONDS)
