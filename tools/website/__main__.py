@@ -25,7 +25,7 @@ PARTS = {
         "docs/simulating",
         "docs/gallery",
     ),
-    "Guides": ("docs/*",),
+    "Guides": ("docs/*", "examples/openfeature_shop/README"),
     "Notebooks": ("docs/notebooks/*",),
     "Notes": ("docs/notes/*",),
     "Reference": ("docs/api", "docs/readings", "docs/dependencies", "CHANGELOG", "CONTRIBUTING", "docs/index"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import banditree
 
@@ -62,3 +63,15 @@ html_theme_options = {
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
+
+
+def name_examples(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
+    """Put a heading over the examples at the end of a docstring, which would belong to its parameters otherwise."""
+    first = next((i for i, line in enumerate(lines) if line.startswith(">>>")), None)
+    sections = [line for line in lines[:first] if line and set(line) == {"-"}]
+    if first and sections and "Examples" not in lines[:first]:
+        lines[first:first] = ["Examples", "--------", ""]
+
+
+def setup(app: Any) -> None:
+    app.connect("autodoc-process-docstring", name_examples, priority=400)  # before napoleon reads the sections

@@ -22,6 +22,10 @@ Path = Callable[[Any], Sequence[Any]]
 def coba(factory: Factory, path: Path | None = None, *, rng: Seed = None) -> CobaLearner:
     """Return a coba learner that decides by a policy of banditree, and logs exact probabilities.
 
+    Every action that was ever offered is an arm of the policy, added when it is first offered; a decision is limited to
+    the actions offered for it. An action with the same features is the same arm, so an action whose features never come
+    back is known only by its clusters.
+
     Parameters
     ----------
     factory
@@ -33,10 +37,6 @@ def coba(factory: Factory, path: Path | None = None, *, rng: Seed = None) -> Cob
         is below "sports" and "football". An action without text features is directly below the root.
     rng
         An int, a SeedSequence or a Generator.
-
-    Every action that was ever offered is an arm of the policy, added when it is first offered; a decision is limited to
-    the actions offered for it. An action with the same features is the same arm, so an action whose features never come
-    back is known only by its clusters.
 
     >>> import banditree as bt
     >>> from coba import Environments, Experiment

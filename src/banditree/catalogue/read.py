@@ -52,6 +52,9 @@ def read_catalogue(
     or no category at all, becomes a cluster named "(no ...)". All problems are reported at once in a
     ``CatalogueError``.
 
+    If no column of rewards is named, no arm has been played yet: ``catalogue.tree`` and ``catalogue.policy`` work, and
+    what asks for rewards (`inspect`, `simulate`, `advise`) says that there are none.
+
     Parameters
     ----------
     source
@@ -73,9 +76,6 @@ def read_catalogue(
         The most bytes that a gzipped file may expand to.
     tree
         The tree of a log's arms.
-
-    If no column of rewards is named, no arm has been played yet: ``catalogue.tree`` and ``catalogue.policy`` work, and
-    what asks for rewards (`inspect`, `simulate`, `advise`) says that there are none.
 
     >>> table = {"item": ["hat", "cap", "boot"], "kind": ["head", " head", "foot"]}
     >>> table |= {"views": [90, "1,200", 75], "buys": [9, 60, 5]}
