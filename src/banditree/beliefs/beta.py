@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from banditree.base.arrays import Indices
 from banditree.beliefs.base import Belief, Floats, Nodes, Rows, least, per_node
-from banditree.beliefs.priors import siblings
+from banditree.beliefs.priors import MAX_SPREAD, siblings
 from banditree.beliefs.winning import BetaLogOdds
 from banditree.errors.checks import MAX_REWARD, positive, real
 from banditree.stream import Rng, beta_log_odds
@@ -38,7 +38,7 @@ class Beta(Belief):
         estimate = siblings(rows.plays(leaves), rows.rewards(leaves))
         if estimate is None:
             return None
-        strength = float(1 / min(estimate.spread, 0.95) - 1)
+        strength = float(1 / min(estimate.of_another, MAX_SPREAD) - 1)
         return Beta(estimate.mean * strength, (1 - estimate.mean) * strength)
 
     def rows(self, n_nodes: int, own: Mapping[int, Any]) -> BetaRows:

@@ -74,7 +74,7 @@ class Gaussian(Belief):
             return None
         if self.sd is None:
             return Gaussian(mean=estimate.mean)
-        return Gaussian(sd=self.sd, mean=estimate.mean, prior_sd=self.sd * float(np.sqrt(estimate.spread)))
+        return Gaussian(sd=self.sd, mean=estimate.mean, prior_sd=self.sd * float(np.sqrt(estimate.of_another)))
 
     def rows(self, n_nodes: int, own: Mapping[int, Any]) -> GaussianRows:
         if any((belief.sd is None) != (self.sd is None) for belief in own.values()):

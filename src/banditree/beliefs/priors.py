@@ -13,6 +13,7 @@ from banditree.errors import InvalidType, InvalidValue, UnknownArm
 from banditree.tree import Tree
 
 Prior = Belief | Mapping[Any, Belief]
+MAX_SPREAD = 0.95  # largest spread of the means of arms with rewards from 0 to 1
 
 
 def parts(prior: Prior) -> tuple[Belief, dict[Any, Belief]]:
@@ -122,14 +123,20 @@ def _clusters(tree: Tree) -> Iterator[tuple[tuple[Any, ...], int]]:
 
 
 class Siblings(NamedTuple):
-    """The estimate that a new arm starts from."""
+    """How the true means of arms lie beside each other, in units of the variance of one reward."""
 
     mean: float
-    spread: float  # variance of its true mean, in units of the variance of one reward
+    spread: float  # their variance
+    error: float  # the variance of `mean`
+
+    @property
+    def of_another(self) -> float:
+        """The variance of the true mean of one more arm."""
+        return self.spread + self.error
 
 
 def siblings(plays: Floats, totals: Floats, unit: float | None = None) -> Siblings | None:
-    """Estimate from the plays of arms and the sums of their rewards, (arms,) each; None if fewer than two were tried.
+    """Estimate by moments from plays and sums of rewards, (arms,) each; None if fewer than two arms were tried.
 
     ``unit`` is the variance of one reward; None stands for rewards from 0 to 1, whose variance depends on the mean.
     """
@@ -145,12 +152,12 @@ def siblings(plays: Floats, totals: Floats, unit: float | None = None) -> Siblin
     u = m * (1 - m) if unit is None else unit
     # The method of moments; if noise explains all the spread, use the standard error of the estimate as phi.
     noise = float(weight @ (1 / n))
-    spread = float(weight @ (y - weight @ y) ** 2) / u - noise
-    spread = spread / max(1 - noise, 0.1) if bounded else spread
-    phi = max(spread, noise * np.sqrt(2 / (len(n) - 1)))
-    phi = min(phi, 0.95) if bounded else phi
+    phi = float(weight @ (y - weight @ y) ** 2) / u - noise
+    phi = phi / max(1 - noise, 0.1) if bounded else phi
+    phi = max(phi, noise * float(np.sqrt(2 / (len(n) - 1))))
+    phi = min(phi, MAX_SPREAD) if bounded else phi
     precision = 1 / (phi + (1 - phi) / n if bounded else phi + 1 / n)
     mean = float(precision @ y / precision.sum())
     if bounded:
         mean = min(max(mean, m / 10), 1 - (1 - m) / 10)  # never exactly 0 or 1
-    return Siblings(mean, phi + 1 / float(precision.sum()))
+    return Siblings(mean, phi, 1 / float(precision.sum()))

@@ -31,6 +31,7 @@ import numpy as np
 
 from banditree.base.arrays import Floats, Places
 from banditree.beliefs import Gaussian
+from banditree.beliefs.priors import MAX_SPREAD, Siblings, siblings
 from banditree.problems import Bernoulli
 from banditree.problems import rewards as families
 from banditree.problems.rewards import Rewards
@@ -40,7 +41,7 @@ from banditree.tree import Tree
 GRID = np.linspace(0.0, 2.5, 51)  # spreads to try, as standard deviations in units of the spread of all arms
 COMMON_PLAYS = 10.0  # plays that the pooled variance counts for in the estimate of an arm's own variance
 EDGE = 1e-12  # means stay this far from 0 and 1, where Beta has no density
-MAX_SPREAD = 0.95  # largest spread of rates to try
+FEW_SPREAD = 0.01  # of all arms, where fewer than two were played
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -76,10 +77,7 @@ class Posterior:
         """A prior for every node of a policy, the mean and the spread of all arms; None for rates."""
         if self.sd is None:
             return None
-        is_played = self.plays > 0
-        weight = 1 / self._noise(self._scale**2, self.plays[is_played])
-        mean = float(weight @ (self.totals[is_played] / self.plays[is_played]) / weight.sum())
-        return Gaussian(sd=self.sd, mean=mean, prior_sd=self.sd * self._scale)
+        return Gaussian(sd=self.sd, mean=self._all.mean, prior_sd=self.sd * float(np.sqrt(self._all.spread)))
 
     def draws(self, n: int, rng: Rng) -> Floats:
         """Draw the true means n times: (n, arms)."""
@@ -165,25 +163,10 @@ class Posterior:
         return float((self.totals.sum() + half) / (self.plays.sum() + 2 * half))
 
     @cached_property
-    def _scale(self) -> float:
-        """The spread of all arms around the overall rate, as a standard deviation: the scale of every level's spread.
-
-        By moments: E[(y - m)^2] / (m (1 - m)) = phi + (1 - phi) / n, averaged with weights n, which favours arms with
-        much data. If noise explains all of the variance, the standard error of the estimate is used instead.
-        """
-        seen = self.plays > 0
-        if seen.sum() < 2:
-            return 0.1
-        n = self.plays[seen]
-        y = self.totals[seen] / n
-        weight = np.minimum(n, 10 * np.median(n))  # so that no single arm dominates
-        weight = weight / weight.sum()
-        m = (float(weight @ y) * len(n) + self._overall) / (len(n) + 1)  # never 0 or 1
-        noise = float(weight @ (1 / n))
-        phi = float(weight @ (y - m) ** 2 / self._unit(np.array(m))) - noise
-        phi = phi / max(1 - noise, 0.1) if self.sd is None else phi
-        error = noise * np.sqrt(2 / (seen.sum() - 1))
-        return float(np.sqrt(np.clip(phi, error, self._max_spread)))
+    def _all(self) -> Siblings:
+        """How all arms lie beside each other; the scale of every level's spread."""
+        found = siblings(self.plays, self.totals, None if self.sd is None else self.sd**2)
+        return found or Siblings(self._overall, FEW_SPREAD, FEW_SPREAD)
 
     @property
     def _max_spread(self) -> float:
@@ -201,7 +184,7 @@ class Posterior:
         total, pooled, size = np.bincount(group, n), np.bincount(group, n * y), len(parent)
         m = (pooled + self._overall) / (total + 1)  # (groups,) one play at the overall rate is added, so never 0 or 1
         unit = self._unit(m)[group]  # (nodes given,)
-        phi = np.minimum((GRID * self._scale) ** 2, self._max_spread)
+        phi = np.minimum(GRID**2 * self._all.spread, self._max_spread)
         logs = -0.5 * GRID**2
         for i, spread in enumerate(phi.tolist()):
             weight = 1 / self._noise(spread, n)
