@@ -16,9 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from banditree.base.arrays import Floats
 from benchmarks.contestants import Agent, Library, Setting
-
-Floats = NDArray[np.float64]
 
 # ---------------------------------------------------------------- problems
 

@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from banditree.base.arrays import Floats
 from benchmarks.harness import Contestant
-from contest.worlds import Floats, World
+from contest.worlds import World
 
 
 @dataclass(frozen=True)

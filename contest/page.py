@@ -59,7 +59,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Difference:
+class Gap:
     """A row's regret minus that of another, over the seeds that both played, with a paired 95% interval."""
 
     mean: float
@@ -67,7 +67,7 @@ class Difference:
     n: int
 
     @classmethod
-    def of(cls, row: Row, other: Row) -> Difference:
+    def of(cls, row: Row, other: Row) -> Gap:
         seeds = row.regrets.keys() & other.regrets.keys()
         values = np.array([row.regrets[seed] - other.regrets[seed] for seed in sorted(seeds)])
         if len(values) < 2:
@@ -91,7 +91,7 @@ class Standing:
 
     ours: Row
     best: Row | None  # of the other packages
-    difference: Difference  # ours minus theirs
+    difference: Gap  # ours minus theirs
 
     @property
     def ratio(self) -> float:
@@ -118,7 +118,7 @@ def default_of(rows: Sequence[Row]) -> Row | None:
 
 def comparable(row: Row, ours: Row | None) -> float:
     """The mean regret to rank by: a row with other seeds is placed by those that it has in common with ours."""
-    return row.mean if ours is None else ours.mean + Difference.of(row, ours).mean
+    return row.mean if ours is None else ours.mean + Gap.of(row, ours).mean
 
 
 def standing(rows: Sequence[Row]) -> Standing | None:
@@ -130,9 +130,9 @@ def standing(rows: Sequence[Row]) -> Standing | None:
         row for row in rows if not row.is_ours and row.note != TOLD_ALL and row.regrets.keys() & ours.regrets.keys()
     ]
     if not others:
-        return Standing(ours, None, Difference(float("nan"), float("inf"), 0))
+        return Standing(ours, None, Gap(float("nan"), float("inf"), 0))
     best = min(others, key=lambda row: comparable(row, ours))
-    return Standing(ours, best, Difference.of(ours, best))
+    return Standing(ours, best, Gap.of(ours, best))
 
 
 INTRO = """# The contest
@@ -355,7 +355,7 @@ def _summary_file(environments: Sequence[Environment], by_environment: Mapping[s
         for e in environments:
             ours = default_of(by_environment[e.name])
             for row in sorted(by_environment[e.name], key=lambda row: (not row.regrets, comparable(row, ours))):
-                difference = Difference.of(row, ours or row)
+                difference = Gap.of(row, ours or row)
                 ratio = comparable(row, ours) / ours.mean if ours is not None and row.regrets else float("nan")
                 numbers = (row.mean, row.se, ratio, difference.mean, difference.reach, np.mean(row.seconds or [np.nan]))
                 texts = [f"{value:.5g}" if np.isfinite(value) else "" for value in numbers]

@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from banditree.base.arrays import Floats
+
 REQUIRES = ("sb-obp==0.5.10", "numpy<2")
 ROWS, ARMS = 400, 12
 CLUSTER = np.array([0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 2])  # (arms,)
 TAU, LAM = 2.0, 5.0
-Floats = NDArray[np.float64]
 
 
 def arrays() -> dict[str, NDArray[Any]]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import zlib
 from collections.abc import Callable
+from dataclasses import dataclass
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -155,16 +157,44 @@ def native_stream(rng: Seed = None) -> Stream:
     return Stream(seed_sequence(rng).generate_state(4, np.uint64))
 
 
-def reseed(stream: Rng) -> None:
-    """Restart a stream from fresh entropy."""
-    fresh = seed_sequence()
-    if isinstance(stream, Stream):
-        stream.seed(fresh.generate_state(4, np.uint64))
-    else:
-        stream.bit_generator.state = type(stream.bit_generator)(fresh).state
+# ---------------------------------------------------------------- the streams of a simulation
+
+INSTANCE, CONTEXTS, REWARDS, POLICY = range(4)  # keys of the random streams, by use
 
 
-def unlock(stream: Rng) -> None:
-    """Free the lock that a NumPy generator holds while it draws, after a fork in which the thread that drew is gone."""
-    if not isinstance(stream, Stream):
-        stream.bit_generator.lock._at_fork_reinit()  # type: ignore[attr-defined]
+@dataclass(frozen=True)
+class Streams:
+    """The random streams of a simulation, each derived from one seed by a key, so that their order never matters."""
+
+    root: np.random.SeedSequence
+
+    def seed(self, *key: int) -> np.random.SeedSequence:
+        return np.random.SeedSequence(self.root.entropy, spawn_key=(*self.root.spawn_key, *key))
+
+    def instance(self, seed: int) -> np.random.SeedSequence:
+        return self.seed(seed, INSTANCE)
+
+    def contexts(self, seed: int, *, custom: bool = False) -> Rng:
+        """The stream of contexts; ``custom`` is for a user's own instance, which expects a NumPy Generator."""
+        return _stream(self.seed(seed, CONTEXTS), custom)
+
+    def rewards(self, seed: int, name: str, replicate: int = 0, *, custom: bool = False) -> Rng:
+        """The stream of a policy's rewards; policies of the same name, "" for all, have the same."""
+        return _stream(self.seed(seed, REWARDS, *_key(name, replicate)), custom)
+
+    def policy(self, seed: int, name: str, replicate: int = 0) -> np.random.SeedSequence:
+        return self.seed(seed, POLICY, *_key(name, replicate))
+
+
+def key_of(name: str) -> int:
+    """Return the part of a stream's key that stands for a policy's name."""
+    return zlib.crc32(name.encode())
+
+
+def _key(name: str, replicate: int) -> tuple[int, ...]:
+    """Return the key of a replicate; the first one draws what it would draw without replicates."""
+    return (key_of(name), replicate) if replicate else (key_of(name),)
+
+
+def _stream(seed: np.random.SeedSequence, custom: bool) -> Rng:
+    return generator(seed) if custom or native is None else native_stream(seed)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from banditree.catalogue import Catalogue, CatalogueError, Defect, read_catalogue, write_example
-from banditree.data.problems import MAX_LINES
+from banditree.data.defects import MAX_LINES
 from banditree.errors import InvalidType, InvalidValue, MissingExtra
 from banditree.tree import Tree
 

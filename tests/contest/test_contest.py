@@ -17,7 +17,7 @@ from contest import page
 from contest.__main__ import Options, Versions, is_missing
 from contest.contestants import ADDED, TOLD_ALL, Agent, MixedEffectTS, ours_offers
 from contest.journal import Journal, Line, rows
-from contest.page import Difference, Row, comparable, standing
+from contest.page import Gap, Row, comparable, standing
 from contest.play import NONE, RIGHT, WRONG, are_right, probed
 from contest.worlds import ENVIRONMENTS, Environment, World
 from tools.pages.journal import read
@@ -128,7 +128,7 @@ def row(label: str, regrets: list[float], package: str = "other", note: str = "d
 def test_fewer_seeds_are_compared_on_the_seeds_that_both_played() -> None:
     ours = row("LinATS", [10.0, 30.0, 50.0], package="banditree")
     lucky = row("lucky", [12.0])  # its only seed is the easy one
-    assert Difference.of(lucky, ours) == Difference(2.0, float("inf"), 1)
+    assert Gap.of(lucky, ours) == Gap(2.0, float("inf"), 1)
     assert comparable(lucky, ours) == 32.0
     better = row("better", [9.0, 28.0, 49.0])
     it = standing([ours, lucky, better])

@@ -8,11 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from banditree.base.arrays import Floats
 from banditree.simulation.runs import Runs
-
-Floats = NDArray[np.float64]
 
 SEEDS = 30
 

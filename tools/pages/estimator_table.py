@@ -9,16 +9,15 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 import banditree as bt
 from banditree import ope
+from banditree.base.arrays import Floats
 from tools.pages import evidence, published_tables
 from tools.pages.evidence import Page, Part
 from tools.pages.journal import Line
 from tools.pages.markdown import Table, table
 
-Floats = NDArray[np.float64]
 CLUSTERS, SIZE = 10, 10
 TREE = bt.Tree.from_labels(np.repeat(np.arange(CLUSTERS), SIZE).tolist())
 HEAD = """# Which estimator wins where

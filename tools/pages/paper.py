@@ -17,7 +17,7 @@ from banditree.paper.figures import DEFAULT, FIGURES, OURS, Figure, Setting
 from banditree.paper.pictures import draw
 from banditree.paper.reproduce import run
 from banditree.paper.results import stream
-from banditree.simulation.one_seed import Factory
+from banditree.policy.factories import Factory
 from banditree.simulation.runs import Runs
 from banditree.simulation.statistics import over_seeds
 from tools.pages import evidence

@@ -9,9 +9,9 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import banditree as bt
+from banditree.base.arrays import Floats
 from banditree.beliefs import winning as readable
 from banditree.stream import native
 from tests.support.winning import by_quadrature
@@ -20,7 +20,6 @@ from tools.pages.evidence import DOCS, Page, Part
 from tools.pages.journal import Line
 from tools.pages.markdown import Table, table
 
-Floats = NDArray[np.float64]
 Belief = tuple[Floats, Floats]
 MOST_CLASSES = 100  # the errors of more take minutes with SciPy
 

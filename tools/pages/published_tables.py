@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 import banditree as bt
 from banditree import ope
+from banditree.base.arrays import Floats
 from tools.pages.journal import Line
 from tools.pages.markdown import Table, table
 
-Floats = NDArray[np.float64]
 Errors = dict[str, tuple[float, float]]  # {estimator: (mean, standard deviation) of the relative error}
 NAMES = {
     "dm": "dm",

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import banditree as bt
+from banditree.base.arrays import Floats
 from banditree.simulation.simulator import simulate
 from banditree.simulation.statistics import over_seeds
 from tools.pages import evidence
@@ -35,7 +35,6 @@ from tools.pages.worlds import (
     shops,
 )
 
-Floats = NDArray[np.float64]
 COLUMNS = ("world", "policy", "time", "seeds", "mean", "se", "median", "worst", "covered", "regrets")
 WORST = 0.95  # quantile over seeds: one run in twenty has more regret
 CONTEXTS, COVER_SEEDS, Z_90 = 40, 4, 1.6448536269514722  # contexts and runs in which 90% intervals are looked at

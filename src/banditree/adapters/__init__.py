@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from banditree.errors import missing_extra
-from banditree.simulation.one_seed import Factory
+from banditree.policy.factories import Factory
 from banditree.stream import Seed
 from banditree.tree import Tree
 

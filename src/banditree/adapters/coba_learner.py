@@ -11,7 +11,7 @@ from coba.primitives import Learner, is_batch
 from banditree.adapters.growing import GrowingPolicy
 from banditree.errors import InvalidType, InvalidValue
 from banditree.policy import Policy
-from banditree.simulation.one_seed import Factory
+from banditree.policy.factories import Factory
 from banditree.stream import Seed
 from banditree.tree.build import Name
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from banditree.errors import InvalidType, InvalidValue
 from banditree.policy import Policy
-from banditree.simulation.one_seed import Factory, asks_for_dim
+from banditree.policy.factories import Factory, asks_for_dim
 from banditree.stream import Seed, seed_sequence
 from banditree.tree import Tree
 from banditree.tree.build import Name

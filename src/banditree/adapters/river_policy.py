@@ -9,7 +9,7 @@ from river import bandit
 
 from banditree.adapters.growing import GrowingPolicy
 from banditree.policy import Policy
-from banditree.simulation.one_seed import Factory, asks_for_dim
+from banditree.policy.factories import Factory, asks_for_dim
 from banditree.stream import Seed
 from banditree.tree import Tree
 from banditree.tree.build import Name

@@ -8,15 +8,15 @@ True
 """
 
 from banditree.catalogue.advice import Advice, advise
-from banditree.catalogue.comparison import Difference
-from banditree.catalogue.inspection import Estimate, Inspection, inspect
+from banditree.catalogue.comparison import Lead
+from banditree.catalogue.inspection import Inspection, Uncertain, inspect
 from banditree.catalogue.items import Catalogue
 from banditree.catalogue.read import CatalogueError, read_catalogue
 from banditree.catalogue.simulation import Candidate, Simulation, simulate
-from banditree.data.problems import Problem as Defect
+from banditree.data.defects import Defect
 from banditree.problems.real import write_example
 
 __all__ = [
-    "Advice", "Candidate", "Catalogue", "CatalogueError", "Difference", "Estimate", "Inspection",
+    "Advice", "Candidate", "Catalogue", "CatalogueError", "Lead", "Uncertain", "Inspection",
     "Simulation", "Defect", "advise", "inspect", "read_catalogue", "simulate", "write_example",
 ]  # fmt: skip

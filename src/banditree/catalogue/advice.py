@@ -13,7 +13,7 @@ from banditree.base.result import Result
 from banditree.base.tables import Table
 from banditree.base.words import count, number, percent
 from banditree.beliefs import Gaussian
-from banditree.catalogue.comparison import Difference, compare, tabulate
+from banditree.catalogue.comparison import Lead, compare, tabulate
 from banditree.catalogue.inspection import Inspection, clusters_at, inspect
 from banditree.catalogue.items import Catalogue, tree_of
 from banditree.catalogue.simulation import (
@@ -49,8 +49,8 @@ class Advice(Result):
     """
 
     leader: Candidate  # the advised policy
-    against_flat: Difference | None  # the advised policy compared with TS; None if it is TS
-    categories: Difference | None  # ATS compared with ATS on the same arms without the tree; None if that is the same
+    against_flat: Lead | None  # the advised policy compared with TS; None if it is TS
+    categories: Lead | None  # ATS compared with ATS on the same arms without the tree; None if that is the same
     candidates: tuple[Candidate, ...]  # the policies that were simulated
     runs: Runs  # one row per world
     inspection: Inspection
@@ -168,10 +168,10 @@ class Advice(Result):
         return Document(first, parts, name=self.name, about=count(self.horizon, "decision"), brief=(self.name,))
 
 
-def _gained(difference: Difference) -> str:
+def _gained(difference: Lead) -> str:
     """Say how much less or more regret it is, with the interval.
 
-    >>> _gained(Difference("A", "B", 3.0, (-1.0, 7.0), 0.25, 0.8, None))
+    >>> _gained(Lead("A", "B", 3.0, (-1.0, 7.0), 0.25, 0.8, None))
     '3 less (25%; 95% interval 1 more to 7 less)'
     """
     low, high = difference.interval

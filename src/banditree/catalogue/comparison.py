@@ -17,7 +17,7 @@ RESAMPLES = 4_000
 
 
 @dataclass(frozen=True)
-class Difference:
+class Lead:
     """How much less regret one policy has than another at the horizon."""
 
     policy: str
@@ -34,11 +34,11 @@ class Difference:
         return self.interval[0] > 0 or self.interval[1] < 0
 
 
-def compare(runs: Runs, policy: str, rival: str) -> Difference:
+def compare(runs: Runs, policy: str, rival: str) -> Lead:
     """Compare two policies, which met the same worlds."""
     saved = runs.regret[rival][:, -1] - runs.regret[policy][:, -1]  # (worlds,)
     mean, lost = float(saved.mean()), float(runs.regret[rival][:, -1].mean())
-    return Difference(
+    return Lead(
         policy=policy,
         rival=rival,
         saving=mean,

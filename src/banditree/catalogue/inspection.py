@@ -27,14 +27,14 @@ N_TOP = 10  # best arms that are listed
 
 
 @dataclass(frozen=True)
-class Estimate:
+class Uncertain:
     """An uncertain number: the median of its posterior draws, and their 95% interval."""
 
     value: float
     interval: tuple[float, float]
 
     @classmethod
-    def of(cls, draws: Floats) -> Estimate:
+    def of(cls, draws: Floats) -> Uncertain:
         """Summarise draws; ``method="lower"`` makes quantiles draws themselves, as infinite ones have no average."""
         low, mid, high = np.quantile(draws, [0.025, 0.5, 0.975], method="lower").tolist()
         return cls(mid, (low, high))
@@ -54,11 +54,11 @@ class Inspection(Result):
     catalogue: Catalogue
     worlds: int  # number of draws of the true means; 1 if the means are known
     levels: Table  # level, clusters, their sizes, share of the variance, interval, share by chance
-    within: Estimate  # share of the variance inside the finest clusters
+    within: Uncertain  # share of the variance inside the finest clusters
     quality: Quality  # for the posterior means
-    width: Estimate  # w*
-    distance: Estimate  # d: the smallest d_C over sub-optimal clusters
-    gamma: Estimate  # infinite if strong dominance fails
+    width: Uncertain  # w*
+    distance: Uncertain  # d: the smallest d_C over sub-optimal clusters
+    gamma: Uncertain  # infinite if strong dominance fails
     dominance: float  # probability that strong dominance holds
     clusters: Table  # path, level, arms, plays, rate, mean of its arms, interval, chance to hold the best arm
     top: Table  # the best arms: arm, path, plays, rate, mean, interval, chance to be the best
@@ -241,11 +241,11 @@ def inspect(catalogue: Catalogue, *, worlds: int | None = None, rng: Seed = 0) -
         catalogue=catalogue,
         worlds=len(draws),
         levels=_tabulate_levels(clusters, split),
-        within=Estimate.of(1 - split.sum(axis=1)),
+        within=Uncertain.of(1 - split.sum(axis=1)),
         quality=quality_of(find_branches(tree, draws.mean(axis=0))),
-        width=Estimate.of(np.array([world.width for world in per_world])),
-        distance=Estimate.of(distances),
-        gamma=Estimate.of(gammas),
+        width=Uncertain.of(np.array([world.width for world in per_world])),
+        distance=Uncertain.of(distances),
+        gamma=Uncertain.of(gammas),
         dominance=float((distances > 0).mean()),
         clusters=_tabulate_clusters(catalogue, clusters, draws),
         top=_tabulate_top(catalogue, draws),
@@ -257,7 +257,7 @@ def _tabulate_levels(clusters: list[Places], split: Floats) -> Table:
     rows = []
     for level, by_luck in enumerate(by_chance(clusters).tolist(), start=1):
         _, sizes = np.unique(clusters[level], return_counts=True)
-        share = Estimate.of(split[:, level - 1])
+        share = Uncertain.of(split[:, level - 1])
         extent = int(sizes.min()), float(np.median(sizes)), int(sizes.max())
         rows.append((level, len(sizes), *extent, share.value, share.interval, by_luck))
     return Table(columns, rows)

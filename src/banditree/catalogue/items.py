@@ -16,9 +16,9 @@ from banditree.catalogue.posterior import Posterior
 from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import real
 from banditree.policy import Policy
+from banditree.policy.factories import policy_class
 from banditree.problems import Instance, Problem, bernoulli
 from banditree.problems.rewards import MAX_MEAN
-from banditree.simulation.one_seed import policy_class
 from banditree.stream import Rng, Seed
 from banditree.tree import Tree
 from banditree.tree.lookup import by_arm

@@ -11,9 +11,9 @@ import numpy as np
 from banditree.base.arrays import Floats, Places
 from banditree.base.words import count
 from banditree.catalogue.items import Catalogue
+from banditree.data.defects import Defect, TableError
 from banditree.data.items import load_items
 from banditree.data.log import Log
-from banditree.data.problems import Problem, TableError
 from banditree.data.sources import MAX_BYTES, Columns
 from banditree.errors import InvalidType, InvalidValue
 from banditree.tree import Tree
@@ -25,7 +25,7 @@ class CatalogueError(TableError):
     """A table cannot be read as a catalogue. ``problems`` lists every problem, one per row and column."""
 
     @staticmethod
-    def list_problems(problems: Sequence[Problem]) -> list[Problem]:
+    def list_problems(problems: Sequence[Defect]) -> list[Defect]:
         single = [replace(problem, row=row, rows=()) for problem in problems for row in problem.rows or (None,)]
         return sorted(single, key=lambda problem: -1 if problem.row is None else problem.row)
 

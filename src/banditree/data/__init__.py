@@ -1,6 +1,6 @@
 """Read a user's data: tables (CSV or Parquet files, data frames, mappings of columns), logs, features of contexts.
 
-`load` reads the named columns; `Columns` parses them and collects every problem with its column and rows; one
+`load` reads the named columns; `Columns` parses them and collects every defect with its column and rows; one
 `TableError` reports them all. Catalogues and logs are read with it.
 
 >>> from banditree.data import load
@@ -11,9 +11,9 @@
 
 from typing import Any
 
-__all__ = ["Columns", "Features", "Log", "Problem", "TableError", "column_names", "load", "read_log", "read_tree"]
+__all__ = ["Columns", "Defect", "Features", "Log", "TableError", "column_names", "load", "read_log", "read_tree"]
 _MODULES = {"Features": "features", "Log": "log", "read_log": "log", "read_tree": "items"}
-_MODULES |= {"Problem": "problems", "TableError": "problems"}  # the others are in sources
+_MODULES |= {"Defect": "defects", "TableError": "defects"}  # the others are in sources
 
 
 def __getattr__(name: str) -> Any:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditree.base.arrays import Floats
-from banditree.data.problems import quote
+from banditree.data.defects import quote
 
 Wrong = dict[int, str]  # {index of a cell: what is wrong with it}
 Name = str | int | None

@@ -21,7 +21,7 @@ import numpy as np
 
 from banditree.base.files import write_whole
 from banditree.base.words import count
-from banditree.data.problems import Problem
+from banditree.data.defects import Defect
 from banditree.data.sources import Columns, existing_file, read_bytes
 from banditree.errors import InvalidValue
 from banditree.errors.checks import MAX_REWARD
@@ -77,7 +77,7 @@ def load_dsjson(
             is_estimated = is_estimated or ours.get("estimated") is True
         problem = _add(columns, line, arm, names)
         if problem:
-            table.problems.append(Problem(row, None, problem))
+            table.problems.append(Defect(row, None, problem))
             continue
         rows.append(row)
     table.rows = rows
@@ -99,7 +99,7 @@ def _lines(path: Path, max_bytes: int, table: Columns) -> Iterator[tuple[int, Ma
         if isinstance(line, dict):
             yield row, line
         else:
-            table.problems.append(Problem(row, None, "not a JSON object; every line of a decision log is one"))
+            table.problems.append(Defect(row, None, "not a JSON object; every line of a decision log is one"))
 
 
 def _add(columns: dict[str, list[Any]], line: Mapping[str, Any], arm: str | None, names: Sequence[str]) -> str:

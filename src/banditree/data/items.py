@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from banditree.base.words import count
 from banditree.data import cells
 from banditree.data.cells import Name
-from banditree.data.problems import TableError, quote
+from banditree.data.defects import TableError, quote
 from banditree.data.sources import MAX_BYTES, Columns, check_named, load, require_list
 from banditree.errors import InvalidValue
 from banditree.errors.checks import whole

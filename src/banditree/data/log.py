@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from banditree.base.arrays import Floats, Places
 from banditree.base.words import count
 from banditree.data import cells
+from banditree.data.defects import TableError, quote
 from banditree.data.dsjson import COLUMNS as DSJSON_COLUMNS
 from banditree.data.dsjson import is_dsjson, load_dsjson
 from banditree.data.features import Features
-from banditree.data.problems import TableError, quote
 from banditree.data.propensities import fit_propensities
 from banditree.data.sources import MAX_BYTES, Columns, column_names, load, require_list
 from banditree.errors import InvalidType, InvalidValue, UnknownArm

@@ -21,7 +21,7 @@ from banditree.base.arrays import Floats
 from banditree.base.words import count
 from banditree.data import cells
 from banditree.data.cells import Name, Times, Wrong
-from banditree.data.problems import MAX_CHARACTERS, Problem, TableError, first_few, quote
+from banditree.data.defects import MAX_CHARACTERS, Defect, TableError, first_few, quote
 from banditree.errors import InvalidType, InvalidValue, missing_extra
 from banditree.errors.checks import MAX_REWARD
 
@@ -41,7 +41,7 @@ class Columns:
     source: str
     values: Mapping[str, Sequence[Any]]
     rows: Sequence[int]  # the number of each row as users count them
-    problems: list[Problem] = field(default_factory=list)
+    problems: list[Defect] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)  # what was cleaned up
     untyped: bool = False  # whether all cells are text because a file has no types
     categories: frozenset[str] = frozenset()  # columns that a frame says are categories
@@ -60,7 +60,7 @@ class Columns:
         if places:
             kind = kind or message.replace(quote(self.values[column][places[0]]), "")
             rows = tuple(self.rows[place] for place in places)
-            self.problems.append(Problem(rows[0], column, message, kind, rows))
+            self.problems.append(Defect(rows[0], column, message, kind, rows))
 
     def report_wrong(self, wrong: Wrong, column: str) -> None:
         """Record the problems of single cells."""
@@ -72,7 +72,7 @@ class Columns:
 
     def report_table(self, message: str, column: str | None = None) -> None:
         """Record a problem of the whole table."""
-        self.problems.append(Problem(None, column, message))
+        self.problems.append(Defect(None, column, message))
 
     def check(self, error: type[TableError] = TableError) -> None:
         """Raise an error with all problems, if there are any."""
@@ -218,15 +218,15 @@ def column_names(source: object, *, max_bytes: int = MAX_BYTES) -> list[str]:
 
 def _check_header(header: Sequence[str], wanted: Sequence[str], source: str, error: type[TableError]) -> None:
     if not header:
-        raise error(source, [Problem(None, None, "it is empty; give a table whose columns have names")])
+        raise error(source, [Defect(None, None, "it is empty; give a table whose columns have names")])
     problems = []
     for name in wanted:
         if name not in header:
             near = difflib.get_close_matches(name, [column for column in header if len(column) <= MAX_CHARACTERS], n=1)
             known = f"did you mean {near[0]!r}?" if near else f"there are {first_few(header)}"
-            problems.append(Problem(None, name, f"no such column; {known}"))
+            problems.append(Defect(None, name, f"no such column; {known}"))
         elif list(header).count(name) > 1:
-            problems.append(Problem(None, name, "there are several columns with this name; rename all but one"))
+            problems.append(Defect(None, name, "there are several columns with this name; rename all but one"))
     if problems:
         raise error(source, problems)
 
@@ -247,7 +247,7 @@ def _from_csv(path: Path, wanted: Sequence[str], max_bytes: int, error: type[Tab
                 continue  # an empty line
             if len(record) != len(header):
                 message = f"{count(len(record), 'cell')}, but the header has {len(header)}; add or remove cells"
-                problems.append(Problem(row, None, message, kind="cells"))
+                problems.append(Defect(row, None, message, kind="cells"))
                 record = (record + [""] * len(header))[: len(header)]  # noqa: PLW2901 (to find other problems too)
             records.append(pick(record))
             rows.append(row)

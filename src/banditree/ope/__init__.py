@@ -5,9 +5,9 @@
 ['dm', 'dr', 'dros', 'ips', 'mips', 'offcem', 'sndr', 'snips', 'switch-dr']
 """
 
+from banditree.data.defects import Defect
 from banditree.data.items import read_tree
 from banditree.data.log import Log, LogError, read_log
-from banditree.data.problems import Problem
 from banditree.ope.contest import Contest, contest
 from banditree.ope.estimators import (
     DM,
@@ -33,6 +33,6 @@ from banditree.problems.real import write_example_log
 __all__ = [
     "ESTIMATORS", "IPS", "SNIPS", "DM", "DR", "SNDR", "SwitchDR", "DRos", "MIPS", "OffCEM", "Estimator",
     "mean_and_error", "effective_sample_size", "slope", "scales", "Form", "Groups", "believed_means", "Log",
-    "LogError", "Problem", "read_log", "evaluate", "Estimate", "Evaluation", "Difference", "replay", "Replay",
+    "LogError", "Defect", "read_log", "evaluate", "Estimate", "Evaluation", "Difference", "replay", "Replay",
     "contest", "Contest", "read_tree", "write_example_log",
 ]  # fmt: skip

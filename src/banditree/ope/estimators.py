@@ -28,7 +28,7 @@ import numpy as np
 from banditree.base.arrays import Floats, Places
 from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import real, whole
-from banditree.ope.rows import ArmRows, ByRow, Rows
+from banditree.ope.rows import ArmRows, ByRow, LogRows
 from banditree.ope.sums import DIRECT, WEIGHT, Form
 
 N_SETTINGS = 12  # that SLOPE chooses from
@@ -54,22 +54,22 @@ class Estimator:
     needs_clusters: ClassVar[bool] = False  # and the logging policy's probability of each cluster
     rank: ClassVar[int] = 100  # the verdict uses the estimate with the lowest; a user's own only if there is no other
 
-    def scores(self, rows: Rows) -> Floats | Form:
+    def scores(self, rows: LogRows) -> Floats | Form:
         """Compute one score per row; their mean is the value: (n,), or a `Form`, which works with sums too."""
         growth = None if rows.groups.inside is None else self.growth(rows)
         weighted = rows.weigh(self.weights(rows), growth, residuals=self.needs_model)
         return rows.form(rows.direct, DIRECT) + weighted if self.needs_model else weighted
 
-    def weights(self, rows: Rows) -> Floats:
+    def weights(self, rows: LogRows) -> Floats:
         """Compute the weight of each row's reward: (n,)."""
         return rows.weights
 
-    def growth(self, rows: Rows) -> Floats:
+    def growth(self, rows: LogRows) -> Floats:
         """Compute how much this weight grows with the plain one, near its value; by default in proportion: (n,)."""
         plain = rows.weights
         return np.where(plain > 0, self.weights(rows) / np.maximum(plain, TINY), 0.0)
 
-    def form(self, rows: Rows) -> Form:
+    def form(self, rows: LogRows) -> Form:
         """Return the scores of rows or of groups of rows."""
         found = self.scores(rows)
         if isinstance(found, Form):
@@ -78,7 +78,7 @@ class Estimator:
             raise InvalidValue(f"{self.label} has scores per row, and this log is known by sums; read it into memory")
         return Form(found)
 
-    def choices(self, rows: Rows) -> list[Self]:
+    def choices(self, rows: LogRows) -> list[Self]:
         """List the settings that SLOPE chooses from if none is given, in order of growing bias."""
         return [self]
 
@@ -113,7 +113,7 @@ class SNIPS(Estimator):
     rank = 3
     self_normalised = True
 
-    def scores(self, rows: Rows) -> Form:
+    def scores(self, rows: LogRows) -> Form:
         weights, one = rows.weights, np.ones(len(rows.weights))
         return rows.groups.normalise(rows.weigh(weights, one, residuals=False), rows.form(weights, WEIGHT))
 
@@ -129,13 +129,13 @@ class DM(Estimator):
     valid_interval = False
     needs_model = True
 
-    def scores(self, rows: Rows) -> Form:
+    def scores(self, rows: LogRows) -> Form:
         return rows.form(rows.direct, DIRECT)
 
-    def weights(self, rows: Rows) -> Floats:
+    def weights(self, rows: LogRows) -> Floats:
         return np.ones(len(rows.rewards))
 
-    def growth(self, rows: Rows) -> Floats:
+    def growth(self, rows: LogRows) -> Floats:
         return np.zeros(len(rows.rewards))
 
 
@@ -160,7 +160,7 @@ class SNDR(DR):
     rank = 2
     self_normalised = True
 
-    def scores(self, rows: Rows) -> Form:
+    def scores(self, rows: LogRows) -> Form:
         weights, one = rows.weights, np.ones(len(rows.weights))
         residuals = rows.weigh(weights, one, residuals=True)
         return rows.form(rows.direct, DIRECT) + rows.groups.normalise(residuals, rows.form(weights, WEIGHT))
@@ -181,11 +181,11 @@ class SwitchDR(DR):
     def __post_init__(self) -> None:
         _check_setting("tau", self.tau)
 
-    def weights(self, rows: Rows) -> Floats:
+    def weights(self, rows: LogRows) -> Floats:
         assert self.tau is not None
         return np.where(rows.weights <= self.tau, rows.weights, 0.0)
 
-    def choices(self, rows: Rows) -> list[Self]:
+    def choices(self, rows: LogRows) -> list[Self]:
         """Range from all weights, which is unbiased, to the smaller ones that make up half of the sum."""
         steps = np.unique(_below(rows, np.linspace(0.5, 1, N_SETTINGS)[:-1]))
         return [replace(self, tau=tau) for tau in (math.inf, *steps[::-1].tolist())]
@@ -206,21 +206,21 @@ class DRos(DR):
     def __post_init__(self) -> None:
         _check_setting("lam", self.lam)
 
-    def weights(self, rows: Rows) -> Floats:
+    def weights(self, rows: LogRows) -> Floats:
         assert self.lam is not None
         w = rows.weights
         if np.isinf(self.lam):
             return w
         return np.where(w > 0, self.lam * w / np.maximum(w**2 + self.lam, TINY), 0.0)
 
-    def growth(self, rows: Rows) -> Floats:
+    def growth(self, rows: LogRows) -> Floats:
         assert self.lam is not None
         if np.isinf(self.lam):
             return np.ones(len(rows.weights))
         squares = rows.weights**2
         return np.asarray(self.lam * (self.lam - squares) / np.maximum((squares + self.lam) ** 2, TINY))
 
-    def choices(self, rows: Rows) -> list[Self]:
+    def choices(self, rows: LogRows) -> list[Self]:
         """Range from no shrinkage, which is unbiased, to halving the weight at the middle of the sum."""
         least, most = max(float(_below(rows, np.array([0.5]))[0]), 1e-6), max(float(rows.weights.max()), 1e-6)
         steps = np.geomspace(10 * most**2, least**2, N_SETTINGS)
@@ -247,16 +247,16 @@ class MIPS(Estimator):
         if self.depth is not None:
             whole("depth", self.depth, 0, why="1 is the top clusters, 2 the clusters in them, ...")
 
-    def weights(self, rows: Rows) -> Floats:
+    def weights(self, rows: LogRows) -> Floats:
         assert self.depth is not None
         if self.depth > rows.tree.depth + 1:
             raise InvalidValue(f"{self.label}: {rows.tree!r} has clusters down to depth {rows.tree.depth}")
         return rows.cluster_weights(self.depth)
 
-    def growth(self, rows: Rows) -> Floats:
+    def growth(self, rows: LogRows) -> Floats:
         return np.zeros(len(rows.weights))
 
-    def choices(self, rows: Rows) -> list[Self]:
+    def choices(self, rows: LogRows) -> list[Self]:
         """Range from the arms themselves, which is unbiased, through every level of clusters from fine to coarse."""
         return [replace(self, depth=depth) for depth in range(rows.tree.depth + 1, 0, -1)]
 
@@ -301,7 +301,7 @@ def _parse_estimator(given: object) -> Estimator:
     return ESTIMATORS[given.lower()]()
 
 
-def _below(rows: Rows, shares: Floats) -> Floats:
+def _below(rows: LogRows, shares: Floats) -> Floats:
     """Find the weights up to which the smaller ones make up these shares of the sum: (shares,)."""
     order = np.argsort(rows.weights)
     sums = np.cumsum((rows.weights * rows.groups.counts)[order])

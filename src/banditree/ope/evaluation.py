@@ -23,7 +23,7 @@ from banditree.errors import InvalidType, InvalidValue
 from banditree.ope.estimators import DM, IPS, Estimator, estimated_scales, parse_estimators, scales, slope
 from banditree.ope.models import fit_model
 from banditree.ope.rare import MANY_EVENTS, Events, rare_events, widen
-from banditree.ope.rows import ArmRows, Rows, find_tree, prepare_rows, propensities_change
+from banditree.ope.rows import ArmRows, LogRows, find_tree, prepare_rows, propensities_change
 from banditree.ope.sums import REWARD, WEIGHT, Form, Groups
 from banditree.stream import Seed
 from banditree.tree import Tree
@@ -125,7 +125,7 @@ class Evaluation(Result):
     adaptive: bool  # whether rows are weighted because a learning policy wrote the log
     estimated: bool  # whether the propensities were estimated from the log itself
     notes: tuple[str, ...]
-    inputs: Rows = field(repr=False)
+    inputs: LogRows = field(repr=False)
 
     def __getitem__(self, name: object) -> Estimate:
         label = name.label if isinstance(name, Estimator) else name
@@ -397,7 +397,7 @@ def _without_clusters(wanted: list[Estimator], rows: ArmRows, notes: list[str], 
     return [estimator for estimator in wanted if not estimator.needs_clusters]
 
 
-def _check_weights(rows: Rows, unsupported: float, notes: list[str]) -> None:
+def _check_weights(rows: LogRows, unsupported: float, notes: list[str]) -> None:
     """Note if the weights do not average 1, as they do if the propensities are right.
 
     Arms without rows may have had a propensity of 0, so up to the unsupported share may be missing. A few rows with
@@ -414,7 +414,7 @@ def _check_weights(rows: Rows, unsupported: float, notes: list[str]) -> None:
         )
 
 
-def _estimate(estimator: Estimator, rows: Rows) -> Estimate:
+def _estimate(estimator: Estimator, rows: LogRows) -> Estimate:
     """Compute an estimate; SLOPE chooses the setting if it is not given."""
     groups = rows.groups
     if None in astuple(estimator):
@@ -436,12 +436,12 @@ def _estimate(estimator: Estimator, rows: Rows) -> Estimate:
     )
 
 
-def _rare(rows: Rows) -> Events | None:
+def _rare(rows: LogRows) -> Events | None:
     groups, reward = rows.groups, rows.form(rows.rewards, REWARD)
     return rare_events(rows.rewards, groups.counts, groups.variation(reward) / groups.counts)
 
 
-def _least_error(rows: Rows, weights: Floats, ess: float) -> float:
+def _least_error(rows: LogRows, weights: Floats, ess: float) -> float:
     """Return what the standard error is at least: 0 unless all rewards that count are equal, as if nothing varied.
 
     The next reward may be another one all the same. How far off it could be is what the log shows elsewhere, and how
@@ -455,7 +455,7 @@ def _least_error(rows: Rows, weights: Floats, ess: float) -> float:
     return (1.0 if is_binary else float(high.max() - low.min())) * wilson_interval(0.0, ess)[1] / Z95
 
 
-def _logging(rows: Rows) -> Estimate:
+def _logging(rows: LogRows) -> Estimate:
     """Estimate the value of the policy that wrote the log: ips with weights of 1."""
     groups, form, events = replace(rows.groups, scale=None), rows.form(rows.rewards, REWARD), _rare(rows)
     value, se = groups.mean_and_error(form)

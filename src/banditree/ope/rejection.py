@@ -22,10 +22,10 @@ from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import whole
 from banditree.ope.rows import LOG_PROPENSITIES, find_tree
 from banditree.ope.sums import mean_and_error
-from banditree.simulation.one_seed import asks_for_dim, key_of
+from banditree.policy.factories import asks_for_dim
 from banditree.simulation.simulator import name_factories
 from banditree.simulation.statistics import OverSeeds, over_seeds
-from banditree.stream import Seed, seed_sequence
+from banditree.stream import Seed, key_of, seed_sequence
 from banditree.tree import Tree
 
 MAX_STEPS = 4_000_000  # rows per policy over all orders, by default

@@ -1,7 +1,7 @@
 """What estimators work on: the rows of a log, with the target's and the logging policy's probabilities.
 
-`prepare_rows` combines a log with a target. `ByRow` stores one vector over arms for each row, `Rows` everything that an
-estimator may ask for.
+`prepare_rows` combines a log with a target. `ByRow` stores one vector over arms for each row, `LogRows` everything that
+an estimator may ask for.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class ByRow:
         return ByRow(table, self.kind)
 
 
-class Rows(ABC):
+class LogRows(ABC):
     """What estimators work on: rows, or groups of them; every array has one entry per group: (groups,)."""
 
     tree: Tree
@@ -181,7 +181,7 @@ class Rows(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class ArmRows(Rows):
+class ArmRows(LogRows):
     """A log combined with a target: each row or group is about one arm."""
 
     tree: Tree

@@ -17,8 +17,8 @@ from math import isqrt
 from typing import Any
 
 from banditree import ATS, HTS, TS, TSC, UCB1, UCBC, UCT, LinATS, LinTS, LinTSC, LinUCB, LinUCBC, TSMax, problems
+from banditree.policy.factories import Factory
 from banditree.problems import Problem, functions, sine_kmeans
-from banditree.simulation.one_seed import Factory
 from banditree.simulation.simulator import on
 
 DEFAULT = "default"

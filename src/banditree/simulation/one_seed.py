@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import inspect
 import time
-import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
-from functools import partial
 from threading import Lock
 from typing import Any, TypeGuard
 from weakref import WeakValueDictionary
@@ -16,9 +13,9 @@ from weakref import WeakValueDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree.errors import BanditreeError, InvalidType, InvalidValue, PolicyFailed, UnknownArm
+from banditree.errors import BanditreeError, InvalidValue, PolicyFailed, UnknownArm
 from banditree.policy import Policy
-from banditree.policy.algorithms import ALGORITHMS
+from banditree.policy.factories import Factory, On, runs_natively
 from banditree.policy.state import hold, state_of
 from banditree.problems.drifting import Drifting, DriftingInstance
 from banditree.problems.instance import AnyInstance, AnyProblem, Instance, Problem
@@ -34,110 +31,10 @@ from banditree.simulation.stepper import (
     step_through,
 )
 from banditree.simulation.workers import Monitor
-from banditree.stream import Rng, Seed, generator, native, native_stream
-from banditree.tree import Tree
+from banditree.stream import Rng, Streams, generator, native
 
-Factory = Callable[..., Any]
 Player = tuple[str, int]  # a policy's name, and the number of the replicate
-Outcome = Run | PolicyFailed
-
-INSTANCE, CONTEXTS, REWARDS, POLICY = range(4)  # keys of the random streams, by use
-
-
-@dataclass(frozen=True)
-class On:
-    """A factory, and the name of the instance's tree that it builds on."""
-
-    tree: str
-    factory: Factory
-
-    def __call__(self, tree: Tree, *, rng: Seed) -> Any:
-        raise InvalidType(f"bt.on({self.tree!r}, ...) must be outermost: bt.on({self.tree!r}, partial(...))")
-
-
-def on(tree: str, factory: Factory) -> On:
-    """Build a policy of `simulate` on the instance's tree of this name, a key of ``instance.trees``.
-
-    >>> import banditree as bt
-    >>> policies = {"TSC": bt.TSC, "HTS": bt.on("ward", bt.HTS)}
-    """
-    if isinstance(factory, On) or not callable(factory):
-        raise InvalidType(f"bt.on({tree!r}, {factory!r:.60}): give a policy class, or a function that builds a policy")
-    return On(tree, factory)
-
-
-def policy_class(factory: Factory) -> tuple[type[Policy] | None, dict[str, Any]]:
-    """Return the class that a factory builds, None if it is not a `Policy`, and the options that are set already.
-
-    >>> import banditree as bt
-    >>> from functools import partial
-    >>> policy_class(on("ward", partial(bt.HTS, depth=2))) == (bt.HTS, {"depth": 2})
-    True
-    """
-    options: dict[str, Any] = {}
-    while isinstance(factory, On | partial):
-        if isinstance(factory, partial):
-            options = {**factory.keywords, **options}
-        factory = factory.factory if isinstance(factory, On) else factory.func
-    return (factory if isinstance(factory, type) and issubclass(factory, Policy) else None), options
-
-
-def asks_for_dim(factory: Factory) -> bool:
-    """Say whether a factory builds a policy with contexts, such as LinTS, whose ``dim`` is not set yet.
-
-    A function of the user's asks for it by a parameter of that name.
-
-    >>> import banditree as bt
-    >>> from functools import partial
-    >>> asks_for_dim(bt.LinTS), asks_for_dim(bt.TS), asks_for_dim(partial(bt.LinTS, dim=5))
-    (True, False, False)
-    """
-    kind, options = policy_class(factory)
-    if kind is not None:
-        return kind.about.takes_contexts and not options.keys() & {"dim", "features", "prior"}
-    try:
-        parameters = inspect.signature(factory.factory if isinstance(factory, On) else factory).parameters
-    except (TypeError, ValueError):  # some functions that are not written in Python have none
-        return False
-    return "dim" in parameters and parameters["dim"].default in (None, inspect.Parameter.empty)
-
-
-@dataclass(frozen=True)
-class Streams:
-    """The random streams of a simulation, each derived from one seed by a key, so that their order never matters."""
-
-    root: np.random.SeedSequence
-
-    def seed(self, *key: int) -> np.random.SeedSequence:
-        return np.random.SeedSequence(self.root.entropy, spawn_key=(*self.root.spawn_key, *key))
-
-    def instance(self, seed: int) -> np.random.SeedSequence:
-        return self.seed(seed, INSTANCE)
-
-    def contexts(self, seed: int, *, custom: bool = False) -> Rng:
-        """The stream of contexts; ``custom`` is for a user's own instance, which expects a NumPy Generator."""
-        return _stream(self.seed(seed, CONTEXTS), custom)
-
-    def rewards(self, seed: int, name: str, replicate: int = 0, *, custom: bool = False) -> Rng:
-        """The stream of a policy's rewards; policies of the same name, "" for all, have the same."""
-        return _stream(self.seed(seed, REWARDS, *_key(name, replicate)), custom)
-
-    def policy(self, seed: int, name: str, replicate: int = 0) -> np.random.SeedSequence:
-        return self.seed(seed, POLICY, *_key(name, replicate))
-
-
-def key_of(name: str) -> int:
-    """Return the part of a stream's key that stands for a policy's name."""
-    return zlib.crc32(name.encode())
-
-
-def _key(name: str, replicate: int) -> tuple[int, ...]:
-    """Return the key of a replicate; the first one draws what it would draw without replicates."""
-    return (key_of(name), replicate) if replicate else (key_of(name),)
-
-
-def _stream(seed: np.random.SeedSequence, custom: bool) -> Rng:
-    return generator(seed) if custom or native is None else native_stream(seed)
+Played = Run | PolicyFailed
 
 
 class PlayedPolicies:
@@ -160,7 +57,7 @@ class PlayedPolicies:
 
 
 @dataclass(frozen=True)
-class Plan:
+class SeedPlan:
     """Everything that a worker needs to run one seed, on whatever machine."""
 
     factories: dict[str, Factory]
@@ -180,9 +77,9 @@ class Plan:
         rng = self.streams.instance(seed)
         return draw_instance(self.problem, rng if isinstance(self.problem, Drifting) else generator(rng), seed)
 
-    def run(self, seed: int, instance: AnyInstance, monitor: Monitor) -> tuple[int, dict[str, Outcome]]:
+    def run(self, seed: int, instance: AnyInstance, monitor: Monitor) -> tuple[int, dict[str, Played]]:
         """Run every policy on this instance: those that can run natively together, the others one by one."""
-        outcomes: dict[Player, Outcome] = {}
+        outcomes: dict[Player, Played] = {}
         native_policies: dict[Player, Policy] = {}
         is_built_in = _is_built_in(instance)
         for player in ((name, replicate) for name in self.factories for replicate in self.replicates):
@@ -190,7 +87,7 @@ class Plan:
             policy = self._build(player, seed, own_instance)
             if isinstance(policy, PolicyFailed):
                 outcomes[player] = policy
-            elif is_built_in and _runs_natively(policy):
+            elif is_built_in and runs_natively(policy):
                 native_policies[player] = policy
             else:
                 own_instance = self._unplayed_instance(seed, instance) if is_built_in else own_instance
@@ -206,7 +103,7 @@ class Plan:
         again = self.draw(seed)
         return again if again is not instance else copy_instance(instance, self.problem, seed)
 
-    def _average_replicates(self, name: str, outcomes: Mapping[Player, Outcome]) -> Outcome:
+    def _average_replicates(self, name: str, outcomes: Mapping[Player, Played]) -> Played:
         """Average the replicates of a policy, or return the first failure among them."""
         runs: list[Run] = []
         for replicate in self.replicates:
@@ -243,7 +140,7 @@ class Plan:
 
     def _run_natively(
         self, policies: dict[Player, Policy], seed: int, instance: Instance | DriftingInstance, monitor: Monitor
-    ) -> dict[Player, Outcome]:
+    ) -> dict[Player, Played]:
         assert native is not None
         truth = instance.means if instance.theta is None else instance.theta
         assert truth is not None
@@ -279,7 +176,7 @@ class Plan:
                 **changes,
             )
         raise_if_stopped(monitor)
-        outcomes: dict[Player, Outcome] = {}
+        outcomes: dict[Player, Played] = {}
         for player, run, taken, evaluations in zip(policies, runs, seconds, before, strict=True):
             if taken < 0:
                 large = "rewards" if instance.dim is None else "contexts and the coefficients"
@@ -290,7 +187,7 @@ class Plan:
                 outcomes[player] = self._finish(run, instance, taken, policies[player].evaluations - evaluations)
         return outcomes
 
-    def _step(self, player: Player, policy: Any, seed: int, instance: AnyInstance, monitor: Monitor) -> Outcome:
+    def _step(self, player: Player, policy: Any, seed: int, instance: AnyInstance, monitor: Monitor) -> Played:
         """Run a policy from Python."""
         run = Run.empty("readable", len(self.times), instance.tree.n_arms, traced=self.traces)
         is_custom = not _is_built_in(instance)
@@ -324,14 +221,6 @@ class Plan:
         if not getattr(self.problem, "fixed", False) or len(self.replicates) > 1:
             run.plays = run.plays[:0].copy()
         return run
-
-
-def _runs_natively(policy: Any) -> bool:
-    """Say whether a policy, on a built-in instance, runs without any code of the user's."""
-    is_built_in = type(policy) is Policy or type(policy) in ALGORITHMS.values()
-    is_patched = is_built_in and {"choose", "update"} & vars(policy).keys()
-    takes_vectors = is_built_in and policy.dim == policy.belief.dim  # else `Policy` puts a constant after the features
-    return takes_vectors and not is_patched and bool(policy.engine == "native")
 
 
 def _is_built_in(instance: object) -> TypeGuard[Instance | DriftingInstance]:

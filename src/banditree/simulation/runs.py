@@ -426,38 +426,6 @@ class Runs(Result):
     def __or__(self, other: object) -> Runs:
         return self.join(other) if isinstance(other, Runs) else NotImplemented
 
-    def with_replicates(self, more: Runs) -> Runs:
-        """Add more replicates of the same policies on the same seeds, as if all had been run at once."""
-        if (self.policies, self.seeds, self.times.tolist()) != (more.policies, more.seeds, more.times.tolist()):
-            raise InvalidValue("replicates must be of the same policies, seeds and times")
-        if not (self.replicates and more.replicates):
-            raise InvalidValue("there are no replicates to add up; call simulate with replicates above 1")
-        replicates = {
-            name: np.concatenate([self.replicates[name], more.replicates[name]], axis=1) for name in self.policies
-        }
-        share = {name: self.replicates[name].shape[1] / replicates[name].shape[1] for name in self.policies}
-
-        def mix(name: str, ours: Any, theirs: Any) -> Any:
-            return share[name] * ours + (1 - share[name]) * theirs
-
-        return replace(
-            self,
-            regret={name: values.mean(axis=1) for name, values in replicates.items()},
-            engine={name: common_engine((self.engine[name], more.engine[name])) for name in replicates},
-            evaluations={name: mix(name, self.evaluations[name], more.evaluations[name]) for name in replicates},
-            seconds={name: mix(name, self.seconds[name], more.seconds[name]) for name in replicates},
-            clusters={
-                name: [
-                    {key: mix(name, ours[key], theirs[key]) for key in ours}
-                    for ours, theirs in zip(self.clusters[name], more.clusters[name], strict=True)
-                ]
-                for name in replicates
-            },
-            replicates=replicates,
-        )
-
-    # ---------------------------------------------------------------- frames and files
-
     def _records(self) -> Iterator[tuple[str, int, int, float]]:
         """Yield one row per policy, seed and time."""
         for name, regret in self.regret.items():

@@ -14,13 +14,14 @@ import banditree
 from banditree.errors import BanditreeError, Interrupted, InvalidType, InvalidValue, PolicyFailed
 from banditree.errors.checks import choice, whole
 from banditree.policy.algorithms import ALGORITHMS
+from banditree.policy.factories import Factory, On, asks_for_dim, on, policy_class
 from banditree.problems.instance import AnyProblem
-from banditree.simulation.one_seed import Factory, On, Plan, Streams, asks_for_dim, on, policy_class
+from banditree.simulation.one_seed import SeedPlan
 from banditree.simulation.progress import Progress
 from banditree.simulation.runs import Built, Run, Runs
 from banditree.simulation.stepper import Schedule
 from banditree.simulation.workers import run_seeds
-from banditree.stream import Seed, seed_sequence
+from banditree.stream import Seed, Streams, seed_sequence
 
 __all__ = ["MAX_STEPS", "On", "Streams", "on", "simulate"]
 
@@ -127,7 +128,7 @@ def simulate(
     if traces and len(replicate_indices) > 1:
         raise InvalidValue("traces=True records single runs; use it without replicates, on more seeds")
     need_dim = frozenset(name for name, factory in factories.items() if asks_for_dim(factory))
-    plan = Plan(
+    plan = SeedPlan(
         factories,
         problem,
         Streams(seed_sequence(rng)),
@@ -165,14 +166,14 @@ def simulate(
     return runs
 
 
-def _attach_runs(error: Any, plan: Plan, seeds: list[int], outcomes: Mapping[int, Outcomes]) -> None:
+def _attach_runs(error: Any, plan: SeedPlan, seeds: list[int], outcomes: Mapping[int, Outcomes]) -> None:
     """Attach the finished seeds to an exception, whatever its class."""
     error.runs = _gather(plan, plan.factories, [seed for seed in seeds if seed in outcomes], outcomes)
     if error.runs is not None:
         error.add_note("The finished seeds are in .runs of this exception.")
 
 
-def _gather(plan: Plan, names: Iterable[str], seeds: list[int], outcomes: Mapping[int, Outcomes]) -> Runs | None:
+def _gather(plan: SeedPlan, names: Iterable[str], seeds: list[int], outcomes: Mapping[int, Outcomes]) -> Runs | None:
     """Collect the policies that finished on all these seeds; None if there are none."""
     finished: dict[str, list[Run]] = {}
     for name in names:
@@ -198,7 +199,7 @@ def _gather(plan: Plan, names: Iterable[str], seeds: list[int], outcomes: Mappin
     )
 
 
-def _gather_finished(plan: Plan, seeds: list[int], outcomes: Mapping[int, Outcomes]) -> dict[str, Runs]:
+def _gather_finished(plan: SeedPlan, seeds: list[int], outcomes: Mapping[int, Outcomes]) -> dict[str, Runs]:
     """Return the runs of each policy on the seeds that it finished."""
     runs_by_policy = {}
     for name in plan.factories:

@@ -14,9 +14,9 @@ from banditree.base.result import Result
 from banditree.base.tables import Table, frame
 from banditree.base.words import count
 from banditree.errors import BadFile, Interrupted, InvalidType, InvalidValue
+from banditree.policy.factories import Factory
 from banditree.problems.instance import AnyProblem
 from banditree.simulation import files
-from banditree.simulation.one_seed import Factory
 from banditree.simulation.runs import Runs
 from banditree.simulation.simulator import simulate
 from banditree.simulation.statistics import OverSeeds, over_seeds

@@ -17,9 +17,9 @@ from banditree.simulation.progress import Progress, ShowSteps, steps_bar
 from banditree.stream import native
 
 Instance = TypeVar("Instance")
-Result = TypeVar("Result")
+Found = TypeVar("Found")
 Draw = Callable[[int], Instance]  # of a seed
-Run = Callable[[int, Instance, "Monitor"], Result]  # of a seed and its instance
+Run = Callable[[int, Instance, "Monitor"], Found]  # of a seed and its instance
 
 TASK_STEPS = 20_000  # steps that are worth a task of their own
 POLL_SECONDS = 0.1  # between two looks at the workers
@@ -64,13 +64,13 @@ def n_workers(jobs: int | None) -> int:
 def run_seeds(
     seeds: Sequence[int],
     draw: Draw[Instance],
-    run: Run[Instance, Result],
+    run: Run[Instance, Found],
     *,
     jobs: int | None,
     is_slow: bool,
     steps: int,
     progress: Progress,
-) -> Generator[Result, None, None]:
+) -> Generator[Found, None, None]:
     """Call ``run(seed, draw(seed), monitor)`` for every seed, and yield the results as they are finished.
 
     ``is_slow`` says that ``draw`` takes long in Python: with several workers it is called in processes. Where the user
@@ -91,18 +91,18 @@ def run_seeds(
 def _on_threads(
     seeds: Sequence[int],
     draw: Draw[Instance],
-    run: Run[Instance, Result],
+    run: Run[Instance, Found],
     workers: int,
     is_slow: bool,
     task_seeds: int,
     show: ShowSteps,
-) -> Iterator[Result]:
+) -> Iterator[Found]:
     """Run up to ``task_seeds`` seeds per task on threads; the calling thread watches for Ctrl-C."""
     monitor = new_monitor()
-    finished: SimpleQueue[tuple[list[Result], BaseException | None]] = SimpleQueue()
+    finished: SimpleQueue[tuple[list[Found], BaseException | None]] = SimpleQueue()
 
     def work(part: Sequence[int], instances: Iterable[Instance]) -> None:
-        results: list[Result] = []
+        results: list[Found] = []
         error: BaseException | None = None
         try:
             for seed, instance in zip(part, instances, strict=True):
@@ -163,11 +163,11 @@ def _through_joblib(
     backend: Any,
     seeds: Sequence[int],
     draw: Draw[Instance],
-    run: Run[Instance, Result],
+    run: Run[Instance, Found],
     jobs: int | None,
     steps: int,
     show: ShowSteps,
-) -> Iterator[Result]:
+) -> Iterator[Found]:
     from joblib import Parallel, delayed
 
     yields_results = bool(getattr(backend, "supports_return_generator", False))
@@ -184,7 +184,7 @@ def _through_joblib(
                 results.close()
 
 
-def _run_seed(draw: Draw[Instance], run: Run[Instance, Result], seed: int) -> Result:
+def _run_seed(draw: Draw[Instance], run: Run[Instance, Found], seed: int) -> Found:
     return run(seed, draw(seed), new_monitor())
 
 

@@ -31,7 +31,7 @@ def first_few(values: Sequence[object]) -> str:
 
 
 @dataclass(frozen=True)
-class Problem:
+class Defect:
     """One thing that is wrong with a table, in one or several rows.
 
     In a file the header is row 1; in a data frame the first row is row 0. ``row`` is the first affected row, ``rows``
@@ -56,9 +56,9 @@ class Problem:
 class TableError(InvalidValue):
     """A table cannot be read. ``problems`` lists every kind of problem with all of its rows."""
 
-    problems: list[Problem]
+    problems: list[Defect]
 
-    def __init__(self, source: str, problems: Iterable[Problem]) -> None:
+    def __init__(self, source: str, problems: Iterable[Defect]) -> None:
         reported = sorted(problems, key=_first_row)
         groups = _by_kind(reported)
         lines = sorted((line for group in groups for line in _lines(group)), key=lambda line: line[0])
@@ -70,7 +70,7 @@ class TableError(InvalidValue):
         super().__init__("\n".join([f"{count(total, 'problem')} in {source}", *texts]))
 
     @staticmethod
-    def list_problems(problems: Sequence[Problem]) -> list[Problem]:
+    def list_problems(problems: Sequence[Defect]) -> list[Defect]:
         """List the problems as users see them: here one for each kind, with all of its rows."""
         return [
             replace(group[0], rows=tuple(row for problem in group for row in problem.rows))
@@ -78,19 +78,19 @@ class TableError(InvalidValue):
         ]
 
 
-def _by_kind(problems: Iterable[Problem]) -> list[list[Problem]]:
+def _by_kind(problems: Iterable[Defect]) -> list[list[Defect]]:
     """Group the problems of a column that are of one kind, in the order of their first rows."""
-    groups: dict[tuple[str | None, str], list[Problem]] = {}
+    groups: dict[tuple[str | None, str], list[Defect]] = {}
     for problem in problems:
         groups.setdefault((problem.column, problem.kind or problem.message), []).append(problem)
     return list(groups.values())
 
 
-def _first_row(problem: Problem) -> int:
+def _first_row(problem: Defect) -> int:
     return -1 if problem.row is None else problem.row
 
 
-def _lines(group: Sequence[Problem]) -> list[tuple[int, str]]:
+def _lines(group: Sequence[Defect]) -> list[tuple[int, str]]:
     """Write one line for each problem, or one for all if there are many: (first row, line)."""
     first = group[0]
     rows = [row for problem in group for row in problem.rows]
