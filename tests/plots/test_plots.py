@@ -256,7 +256,7 @@ def test_nothing_overlaps_in_the_column_of_a_paper(size: tuple[float, float]) ->
 def test_panels_of_a_sweep_do_not_collide(n_panels: int, size: tuple[float, float] | None) -> None:
     line = ([20.0, 40.0, 80.0], [50.0, 80.0, 160.0], [5.0, 8.0, 20.0])
     words: dict[str, Any] = {"x_label": "n_arms", "y_label": "cumulative regret at T = 500 (reward)"}
-    titles = [f"distance = 0.{i}" for i in range(n_panels)]
+    titles = [f"n_best = 10, distance = 0.{i}" for i in range(n_panels)]
     drawn = plots.panels([{"TS": line, "TSC": line}] * n_panels, titles=titles, seeds=5, figsize=size, **words)
     axes = np.atleast_1d(drawn)
     figure = axes[0].get_figure()

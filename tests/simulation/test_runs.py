@@ -431,6 +431,12 @@ def test_what_does_not_fit_is_told(others: dict[str, Any], words: str) -> None:
         runs("TS").join(runs("TS", **others))
 
 
+def test_problems_that_differ_at_the_end_of_their_names_are_told_apart() -> None:
+    problems = [bt.problems.strong_dominance(n_arms=20, n_clusters=4, n_best=2, distance=d) for d in (0.1, 0.25)]
+    with pytest.raises(InvalidValue, match=r"distance=0\.1\D.*distance=0\.25"):
+        runs("TS", problem=problems[0]) | runs("TSC", problem=problems[1])
+
+
 @pytest.mark.parametrize(("option", "value"), [("rng", 3), ("delay", 5), ("batch", 2)])
 def test_runs_made_in_another_way_are_not_paired(option: str, value: int) -> None:
     """They were joined, and called paired, although their seeds are other instances or other problems."""

@@ -264,9 +264,11 @@ def add_legend(ax: Any, where: str | None = None, *, title: str | None = None, *
         options |= SMALL_LEGEND
         ax.tick_params(labelsize=SMALL_POINTS)
         ax.xaxis.label.set_fontsize(SMALL_POINTS)
-        letters = int(0.75 * ax.get_position().height * figure.get_figheight() / (0.6 * SMALL_POINTS / 72))
-        ax.set_ylabel(fill(ax.get_ylabel(), max(10, letters)), fontsize=SMALL_POINTS)
-        ax.set_title(ax.get_title(loc="left"), loc="left", fontsize=SMALL_POINTS)
+        box, letter = ax.get_position(), 0.6 * SMALL_POINTS / 72  # the width of a letter, in inches
+        high = int(0.75 * box.height * figure.get_figheight() / letter)
+        wide = int(box.width * figure.get_figwidth() / letter)
+        ax.set_ylabel(fill(ax.get_ylabel(), max(10, high)), fontsize=SMALL_POINTS)
+        ax.set_title(fill(ax.get_title(loc="left"), max(10, wide)), loc="left", fontsize=SMALL_POINTS)
     ax.legend(**place, **options, title=title, alignment="left")
 
 

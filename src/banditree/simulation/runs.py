@@ -376,7 +376,7 @@ class Runs(Result):
         ours, theirs = self.about, other.about
         differs = [name for name in ours if name in theirs and ours[name] != theirs[name]]  # files of 0.3 say less
         if differs:
-            pairs = ", ".join(f"{name} {ours[name]!s:.60} and {theirs[name]!s:.60}" for name in differs)
+            pairs = ", ".join(f"{name} {ours[name]!s:.300} and {theirs[name]!s:.300}" for name in differs)
             raise InvalidValue(f"these runs were made with different settings: {pairs}; simulate both with the same")
         if self.times.tolist() != other.times.tolist():
             raise InvalidValue(
