@@ -11,6 +11,7 @@ import time
 import traceback
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 _COMPACT = json.JSONEncoder(separators=(",", ":"))
@@ -105,7 +106,12 @@ def iso(at: int) -> str:
     '1970-01-01T00:00:00.000000Z'
     """
     seconds, micro = divmod(at, 1_000_000)
-    return f"{datetime.fromtimestamp(seconds, UTC).isoformat()[:19]}.{micro:06d}Z"
+    return f"{_to_the_second(seconds)}.{micro:06d}Z"
+
+
+@lru_cache(maxsize=64)  # many events are in the same second
+def _to_the_second(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat()[:19]
 
 
 def from_iso(text: str) -> int:
