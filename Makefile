@@ -63,8 +63,8 @@ trust-picture: setup ## the picture of docs/adaptive.md: how ATS learns to trust
 bench: setup ## the benchmarks: policies beside their peers, and the service beside a bare endpoint; MINUTES=30 for a part
 	$(BIN)/python -m benchmarks $(if $(MINUTES),--minutes $(MINUTES))
 
-contest: setup ## other libraries and ours on the same problems: QUICK=1 for the small form, MINUTES=30 for a part
-	$(BIN)/python -m contest $(if $(QUICK),--quick) $(if $(MINUTES),--minutes $(MINUTES))
+contest: setup ## other libraries and ours on the same problems: QUICK=1 for the small form, MINUTES=30 for a part, PATIENCE=5 without the slow ones
+	$(BIN)/python -m contest $(if $(QUICK),--quick) $(if $(MINUTES),--minutes $(MINUTES)) $(if $(PATIENCE),--patience $(PATIENCE))
 
 reproduce: setup ## every figure and reading of the paper, into reproduction/
 	$(BIN)/banditree reproduce --variant all --out reproduction

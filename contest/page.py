@@ -160,7 +160,7 @@ HOW = """## Run it yourself
 
 ```
 make contest                  # goes on where the last run stopped, and rewrites this page
-make contest MINUTES=30       # a part
+make contest MINUTES=30       # a part; PATIENCE=5 leaves who needs more than 5 s for a world to another run
 make contest QUICK=1          # a few minutes: the same, made short, into build/contest
 ```
 

@@ -249,8 +249,19 @@ ONE_OF_EACH_KIND = ("mixed 20", "effects", "open bandit men", "coba linear", "wi
 def test_the_quick_form_plays_everything_that_this_environment_has(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "contest", "--quick", "--here", "--jobs", "1", "--out", str(tmp_path)]
     command += ["--only", ",".join(ONE_OF_EACH_KIND)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=1800, check=False)
-    assert done.returncode == 0, done.stderr[-2000:]
+
+    def run(*more: str) -> str:
+        done = subprocess.run([*command, *more], cwd=ROOT, capture_output=True, text=True, timeout=1800, check=False)
+        assert done.returncode == 0, done.stderr[-2000:]
+        return done.stdout
+
+    assert "seed 0: 0 of" in run("--minutes", "0.00001")  # no time for any
+    data = tmp_path / "data/contest.csv"
+    assert len(read(data)) == 0
+    run()
+    played = data.read_text(encoding="utf-8")
+    assert "seed 0: 0 of 0 worlds played" in run()
+    assert data.read_text(encoding="utf-8") == played
     lines = list(map(Line.read, read(tmp_path / "data/contest.csv")))
     assert {one.environment for one in lines} == set(ONE_OF_EACH_KIND)
     assert {"banditree", "coba", "river"} <= {one.package for one in lines}
