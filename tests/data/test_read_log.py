@@ -45,7 +45,6 @@ def sources(folder: Path) -> dict[str, Any]:
         "mapping": TABLE,
         "pandas": frame,
         "polars": pl.DataFrame(TABLE, strict=False),
-        "polars lazy": pl.LazyFrame(TABLE, strict=False),
         "arrow": pa.table(TABLE),
         "csv": folder / "log.csv",
         "csv.gz": str(folder / "log.csv.gz"),

@@ -21,6 +21,7 @@ from banditree.ope.rows import ArmRows, ByRow
 TREE = bt.Tree({"x": [0, 1, 2], "y": [3, 4]})
 MEANS = np.array([0.2, 0.3, 0.25, 0.6, 0.5])
 UNIFORM = np.full(5, 0.2)
+COLUMNS: dict[str, Any] = {"arm": "arm", "reward": "reward", "propensity": "p"}
 
 
 def made(n: int, seed: int, behaviour: Any = UNIFORM, means: Any = MEANS) -> ope.Log:
@@ -28,7 +29,7 @@ def made(n: int, seed: int, behaviour: Any = UNIFORM, means: Any = MEANS) -> ope
     arms = rng.choice(5, size=n, p=behaviour)
     rewards = (rng.random(n) < np.asarray(means)[arms]).astype(float)
     table = {"arm": arms, "reward": rewards, "p": np.asarray(behaviour)[arms]}
-    return bt.read_log(table, arm="arm", reward="reward", propensity="p")
+    return bt.read_log(table, **COLUMNS)
 
 
 def test_ips_and_dr_are_unbiased_and_a_wrong_propensity_is_not() -> None:
@@ -43,6 +44,11 @@ def test_ips_and_dr_are_unbiased_and_a_wrong_propensity_is_not() -> None:
         error = np.std(found, ddof=1) / math.sqrt(len(found))
         assert abs(np.mean(found) - truth) < 4 * error, name
         assert abs(np.mean(found) - 1.1 * truth) > 4 * error, name  # the test would see a bias of a tenth
+
+
+def test_a_model_of_folds_in_which_all_rewards_are_0_can_be_fitted() -> None:
+    log = bt.read_log({"arm": [0, 1, 2, 3, 4], "reward": [0, 0, 7.5, 0, 0], "p": [0.2] * 5}, **COLUMNS)
+    assert math.isfinite(bt.evaluate(log, UNIFORM, tree=TREE, estimators="dm")["dm"].value)
 
 
 def test_the_verdict_says_better_worse_same_or_what_would_tell() -> None:

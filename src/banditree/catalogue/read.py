@@ -13,7 +13,7 @@ from banditree.base.words import count
 from banditree.catalogue.items import Catalogue
 from banditree.data.defects import Defect, TableError
 from banditree.data.items import load_items
-from banditree.data.log import Log
+from banditree.data.log import Log, read_log
 from banditree.data.sources import MAX_BYTES, Columns
 from banditree.errors import InvalidType, InvalidValue
 from banditree.tree import Tree
@@ -58,7 +58,8 @@ def read_catalogue(
     Parameters
     ----------
     source
-        The table, or a log from `read_log`: ``read_catalogue(log, tree=tree)`` counts its rows per arm.
+        The table, or a log from `read_log`: ``read_catalogue(log, tree=tree)`` counts its rows per arm. With ``tree``,
+        ``arm`` and ``reward``, the table is read as such a log, by its engine if it is a lazy frame.
     arm
         The column of the items, or several columns whose values are joined by ", " to one id.
     path
@@ -88,6 +89,8 @@ def read_catalogue(
     >>> read_catalogue(log, arm="item", path=["kind"])
     Catalogue(2 arms, 1 cluster, depth 1; 0 successes in 0 plays)
     """
+    if tree is not None and isinstance(arm, str) and reward is not None:
+        source = read_log(source, arm=arm, reward=reward, max_bytes=max_bytes)
     if tree is not None or arm is None:
         return _count_log(source, tree)
     given = {"plays": plays, "successes": successes, "mean": mean, "weight": weight}
@@ -164,7 +167,7 @@ def _read_events(table: Columns, places: Places, n_arms: int, *, reward: str) ->
     if not is_known.any() and not table.problems:
         table.report_table("no row has a reward; give at least one", reward)
     table.notes.append(f"{count(int(is_known.sum()), 'event')}: counted per arm")
-    fields = _count_rewards(rewards[is_known], places[is_known], n_arms)
+    fields = _count_rewards(Log((), places[is_known], rewards[is_known]), places[is_known], n_arms)
     if "reward_sd" in fields:
         table.notes.append("rewards other than 0 and 1: modelled as normal around the mean of their arm")
         _check_spread(table, reward, fields["reward_sd"])
@@ -182,12 +185,12 @@ WAYS: dict[tuple[str, ...], Callable[..., Fields]] = {  # named columns -> the f
 EITHER = "plays and successes, mean, plays with reward_mean and reward_sd, or reward"
 
 
-def _count_rewards(rewards: Floats, places: Places, n_arms: int) -> Fields:
-    """Count single rewards per arm: those of 0 and 1 as successes, others by mean and standard deviation."""
-    ones = np.ones(len(rewards))
-    if np.isin(rewards, (0.0, 1.0)).all():
-        return {"plays": _sum_by_arm(ones, places, n_arms), "successes": _sum_by_arm(rewards, places, n_arms)}
-    return _summarise(ones, rewards, np.zeros(len(rewards)), places, n_arms)
+def _count_rewards(log: Log, places: Places, n_arms: int) -> Fields:
+    """Count rewards per arm: those of 0 and 1 as successes, others by mean and standard deviation."""
+    n = log.counted
+    if log.is_binary:
+        return {"plays": _sum_by_arm(n, places, n_arms), "successes": _sum_by_arm(n * log.rewards, places, n_arms)}
+    return _summarise(n, log.rewards, log.squares, places, n_arms)
 
 
 def _summarise(n: Floats, mean: Floats, squares: Floats, places: Places, n_arms: int) -> Fields:
@@ -220,8 +223,9 @@ def _count_log(log: Any, tree: Any) -> Catalogue:
         raise InvalidType("name the column of the items, arm=...; tree= goes with a log from bt.read_log")
     if not isinstance(tree, Tree):
         raise InvalidType("a log has no categories; give the tree of its arms: read_catalogue(log, tree=tree)")
+    log = log.summed()
     notes = [*log.notes, f"{count(len(log), 'row')} of a log: counted per arm"]
-    fields = _count_rewards(log.rewards, log.places(tree), tree.n_arms)
+    fields = _count_rewards(log, log.places(tree), tree.n_arms)
     if "reward_sd" in fields and not (fields["reward_sd"] > 0).any():
         raise InvalidValue("no arm of the log has rewards that differ, so their spread is unknown; add rows")
     return Catalogue(tree, **fields, notes=notes)

@@ -8,19 +8,23 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 from banditree.beliefs import Gaussian
 from banditree.cli.exits import exit_on_error
 from banditree.cli.options import AsJson, HtmlFile, Output, Quiet, Rng, whole
 from banditree.data.items import read_tree
+from banditree.data.lake import is_lake, open_lake
+from banditree.data.lazy import LazyLog
 from banditree.data.log import CONTEXT_KINDS, ESTIMATED, Log, is_service_log, read_log
 from banditree.errors import InvalidValue
-from banditree.errors.checks import split_names
+from banditree.errors.checks import choice, split_names
 from banditree.ope.contest import contest
 from banditree.ope.rejection import replay
 from banditree.ope.rows import ITEM, UNIFORM
 from banditree.policy.algorithms import PolicyChoice, parse_policy
+from banditree.simulation.progress import say
 from banditree.tree import Tree
 
 NO_PROPENSITY = (
@@ -33,12 +37,19 @@ NO_COLUMNS = (
     "one does not have its columns"
 )
 NO_CATEGORIES = "the arms have no categories; give them as --items FILE --path COLUMNS"
+AUTO, DUCKDB, MEMORY = "auto", "duckdb", "memory"  # engines
 POLICIES = ("ATS", "TSC", "TS")
 WITH_CONTEXTS = ("LinATS", *POLICIES)  # by default, if the log has contexts
 
 LOG = "Log"  # box of the help
 
-LogFile = Annotated[Path, typer.Argument(metavar="LOG", help="The log: a CSV or Parquet file, one row per decision.")]
+LogFile = Annotated[
+    Path,
+    typer.Argument(
+        metavar="LOG",
+        help="The log: a CSV or Parquet file, one row per decision. Or many files, as 'logs/*.parquet' or a folder.",
+    ),
+]
 Arm = Annotated[
     str | None,
     typer.Option(
@@ -93,6 +104,24 @@ Time = Annotated[
         "--time", metavar="COLUMN", help="Column of the time. Default: rows are in order of time.", rich_help_panel=LOG
     ),
 ]
+Fold = Annotated[
+    str | None,
+    typer.Option(
+        "--fold",
+        metavar="COLUMN",
+        help="Column of whole numbers, such as a visitor's id: rows with the same fall into the same fold.",
+        rich_help_panel=LOG,
+    ),
+]
+Engine = Annotated[
+    str,
+    typer.Option(
+        "--engine",
+        metavar="ENGINE",
+        help="What reads the log: auto (memory for one file that fits, else duckdb), duckdb, or memory.",
+        rich_help_panel=LOG,
+    ),
+]
 PolicyNames = Annotated[
     list[str] | None,
     typer.Option(
@@ -115,6 +144,9 @@ class LogOptions:
     path: list[str] | None
     context: list[str] | None
     time: str | None
+    fold: str | None = None
+    engine: str = AUTO
+    quiet: bool = False
 
     def read(self) -> tuple[Log, Tree]:
         """Read the log, and the tree of its arms: from the items, from the log's own paths, or flat."""
@@ -129,15 +161,28 @@ class LogOptions:
         return log, log.tree or Tree(list(log.ids))
 
     def _read_log(self, context: dict[str, str | None]) -> Log:
-        if self.reward is None and self.propensity is None and self.time is None and is_service_log(self.log):
-            return read_log(self.log, context=context)
+        source = self._open()
+        if self.reward is None and self.propensity is None and self.time is None and is_service_log(source):
+            return self._watched(read_log(source, context=context))
         if self.arm is None or self.reward is None:
             raise InvalidValue(NO_COLUMNS)
         if self.propensity is None:
             raise InvalidValue(NO_PROPENSITY)
-        return read_log(
-            self.log, arm=self.arm, reward=self.reward, propensity=self.propensity, context=context, time=self.time
-        )
+        columns: dict[str, Any] = {"arm": self.arm, "reward": self.reward, "propensity": self.propensity}
+        return self._watched(read_log(source, **columns, context=context, time=self.time, fold=self.fold))
+
+    def _open(self) -> Any:
+        """Return the file, or what DuckDB opens."""
+        engine = choice("--engine", self.engine, (AUTO, DUCKDB, MEMORY))
+        if engine == DUCKDB or (engine == AUTO and is_lake(self.log)):
+            return open_lake(self.log, self.arm)
+        return self.log
+
+    def _watched(self, log: Log) -> Log:
+        """Say what the engine of a lazy log computes."""
+        if isinstance(log, LazyLog) and not self.quiet:
+            log.report = say
+        return log
 
 
 def _parse_context(names: list[str]) -> dict[str, str | None]:
@@ -159,6 +204,8 @@ def evaluate_command(
     path: Levels = None,
     context: Context = None,
     time: Time = None,
+    fold: Fold = None,
+    engine: Engine = AUTO,
     policy: PolicyNames = None,
     target: Annotated[
         list[str] | None,
@@ -190,11 +237,14 @@ def evaluate_command(
     Example: banditree evaluate log.csv --arm item --reward click --propensity pscore --items items.csv --path category
 
     Example: banditree evaluate log.csv    (a log that `banditree serve` wrote)
+
+    Example: banditree evaluate 'logs/*.parquet' --arm item --reward click --propensity p --time at   (by DuckDB)
     """
     with exit_on_error():
         output = Output(html, as_json, quiet)
         output.check(log, curves=True)
-        rows, tree = LogOptions(log, arm, reward, propensity, items, path, context, time).read()
+        options = LogOptions(log, arm, reward, propensity, items, path, context, time, fold, engine, quiet)
+        rows, tree = options.read()
         targets = {_target_name(name): name for name in split_names("--target", target)}
         policies = _policies(policy, rows, tree, none_by_default=bool(targets))
         is_adaptive = rows.learned_online if adaptive is None else adaptive
@@ -292,9 +342,12 @@ def _factory(choice: PolicyChoice, log: Log, tree: Tree) -> Callable[..., Any]:
         if log.contexts is None:
             raise InvalidValue(f"policy {choice.label!r} needs contexts; name their columns as --context a,b,c")
         return factory
-    if log.rewards.min() >= 0 and log.rewards.max() <= 1:
+    sums = log.summed()
+    low, high = sums.extremes
+    if low >= 0 and high <= 1:
         return factory
     if not about.takes_prior:  # they only take rewards in [0, 1]
         raise InvalidValue(f"policy {choice.label!r} takes rewards from 0 to 1; scale them, or use ATS or TSC")
-    sd = max(float(log.rewards.std()), 1e-6)
-    return partial(factory, prior=Gaussian(sd, mean=float(log.rewards.mean())))
+    mean = float(np.average(sums.rewards, weights=sums.counted))
+    variance = np.average((sums.rewards - mean) ** 2 + sums.squares / sums.counted, weights=sums.counted)
+    return partial(factory, prior=Gaussian(max(float(np.sqrt(variance)), 1e-6), mean=mean))

@@ -44,13 +44,19 @@ class Defect:
     message: str
     kind: str = ""
     rows: tuple[int, ...] = ()
+    number: int = 0  # of affected rows, where an engine keeps rows that have no numbers
+
+    @property
+    def n(self) -> int:
+        """The number of affected rows; 0 for a problem of the whole table."""
+        return self.number or len(self.rows)
 
     def __post_init__(self) -> None:
         if not self.rows and self.row is not None:
             object.__setattr__(self, "rows", (self.row,))
 
     def __str__(self) -> str:
-        return _line(self.rows, self.column, self.message)
+        return _line(self.rows, self.column, self.message, self.number)
 
 
 class TableError(InvalidValue):
@@ -65,7 +71,7 @@ class TableError(InvalidValue):
         texts = [f"  {text}" for _, text in lines]
         if len(texts) > MAX_LINES:
             texts[MAX_LINES:] = [f"  ... and {len(texts) - MAX_LINES:,} more"]
-        total = sum(max(len(problem.rows), 1) for problem in reported)
+        total = sum(max(problem.n, 1) for problem in reported)
         self.problems = self.list_problems(reported)
         super().__init__("\n".join([f"{count(total, 'problem')} in {source}", *texts]))
 
@@ -95,17 +101,17 @@ def _lines(group: Sequence[Defect]) -> list[tuple[int, str]]:
     first = group[0]
     rows = [row for problem in group for row in problem.rows]
     if all(problem.message == first.message for problem in group):
-        return [(_first_row(first), _line(rows, first.column, first.message))]
+        return [(_first_row(first), _line(rows, first.column, first.message, first.number))]
     if len(rows) <= MAX_ALIKE:
         return [(_first_row(problem), str(problem)) for problem in group]
     example = f"{first.message} (row {first.row}), and so on"
     return [(_first_row(first), _line(rows, first.column, example))]
 
 
-def _line(rows: Sequence[int], column: str | None, message: str) -> str:
+def _line(rows: Sequence[int], column: str | None, message: str, number: int = 0) -> str:
     """Write where a problem is, and what it is."""
     first = ", ".join(str(row) for row in rows[:MAX_ALIKE])
-    where = []
+    where = [count(number, "row")] if number else []
     if len(rows) > MAX_ALIKE:
         where.append(f"{len(rows):,} rows ({first}, ...)")
     elif rows:

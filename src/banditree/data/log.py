@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,8 +18,9 @@ from banditree.data.defects import TableError, quote
 from banditree.data.dsjson import COLUMNS as DSJSON_COLUMNS
 from banditree.data.dsjson import is_dsjson, load_dsjson
 from banditree.data.features import Features
+from banditree.data.folds import folds_of
 from banditree.data.propensities import fit_propensities
-from banditree.data.sources import MAX_BYTES, Columns, column_names, load, require_list
+from banditree.data.sources import MAX_BYTES, Columns, column_names, is_lazy, load, require_list
 from banditree.errors import InvalidType, InvalidValue, UnknownArm
 from banditree.errors.checks import real
 from banditree.tree import Tree
@@ -29,6 +30,15 @@ CONTEXT_KINDS = (CATEGORY, "number")
 ESTIMATED = "estimated"  # in place of a column of propensities
 MAX_CATEGORIES = 1000  # per column; a column with more is an id rather than a category
 MAX_ARMS_NAMED = 5  # in an error
+EMPTY_ARM = "empty; every row needs an arm"
+PROPENSITY = "a propensity is the probability with which the logging policy chose this arm"
+WRONG_PROPENSITIES = (  # (message, kind)
+    (f"empty; {PROPENSITY}, and every row needs one", ""),
+    (f"0; {PROPENSITY}, so it must be above 0", "zero"),
+    (f"negative; {PROPENSITY}, so it must be above 0", "negative"),
+    (f"above 1; {PROPENSITY}, so it must be at most 1", "above 1"),
+)
+FITTED = "propensities are estimated from the log ({}): other influences on what was shown are ignored"
 
 
 class LogError(TableError):
@@ -64,20 +74,57 @@ class Log:
     inside: Floats | None = None  # (n, 3, 3) sums of products of r, 1/p and r/p about their means in a row
     bounds: tuple[Floats, Floats] | None = None  # (n,) each, lowest and highest reward
     reach: tuple[Floats, Floats] | None = None  # (n,) each, lowest and highest propensity
+    tails: tuple[Floats, Floats] | None = None  # (n,) each, sums of third and fourth powers of rewards about their mean
+    unusual: tuple[float, Floats] | None = None  # the reward that may be the most frequent; (n,) how many differ
 
     @property
     def is_lazy(self) -> bool:
         """Whether the rows are kept by an engine, such as DuckDB or Spark, and not in memory."""
         return False
 
-    def summed(self, blocks: int | None = None) -> Log:
-        """Return a log in memory that evaluation and learning work on: itself, or the sums of a lazy log."""
+    def summed(self, by: str = "arms") -> Log:
+        """Return a log in memory that evaluation and learning work on: itself, or the sums of a lazy log.
+
+        The sums are by "arms" alone, or also by propensity and by "folds" or "blocks" of time.
+        """
         return self
+
+    def chunks(self, *, by_name: bool = False) -> Iterator[Log]:
+        """Return the rows in parts that fit into memory; ``by_name`` allows contexts of categories in a lazy log."""
+        return iter([self])
+
+    def given(self, propensities: Floats) -> Log:
+        """Return the same log with propensities that are equal in all rows which a row stands for: (n,)."""
+        if self.inside is None:
+            return replace(self, propensities=propensities)
+        ones = np.ones_like(propensities)
+        inside = multiples(self.inside[:, 0, 0], ones, 0 * ones, 1 / propensities)
+        return replace(self, propensities=propensities, inside=inside, reach=(propensities, propensities))
 
     @property
     def counted(self) -> Floats:
         """How many rows each row stands for: (n,)."""
         return np.ones(len(self.codes)) if self.plays is None else self.plays
+
+    @property
+    def squares(self) -> Floats:
+        """Sums of squares about each row's mean, of the rewards it stands for: (n,)."""
+        return np.zeros(len(self.codes)) if self.inside is None else self.inside[:, 0, 0]
+
+    @property
+    def extremes(self) -> tuple[float, float]:
+        """The lowest and the highest reward."""
+        low, high = self.bounds or (self.rewards, self.rewards)
+        return float(low.min()), float(high.max())
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether all rewards are 0 or 1."""
+        if self.bounds is None:
+            return bool(np.isin(self.rewards, (0.0, 1.0)).all())
+        within = self.extremes[0] >= 0 and self.extremes[1] <= 1
+        between = self.counted * self.rewards * (1 - self.rewards) - self.squares  # 0 up to rounding if none is between
+        return bool(within and (between <= 1e-6 + 1e-12 * self.counted).all())
 
     def __len__(self) -> int:
         return len(self.codes) if self.plays is None else round(float(self.plays.sum()))
@@ -126,7 +173,7 @@ class Log:
         if None in places:
             is_strange = [place is None for place in places]
             strange = [arm for arm, is_unknown in zip(self.ids, is_strange, strict=True) if is_unknown]
-            rows = int(np.array(is_strange)[self.codes].sum())
+            rows = round(float(self.counted[np.array(is_strange)[self.codes]].sum()))
             named = ", ".join(map(repr, strange[:MAX_ARMS_NAMED])) + (", ..." if len(strange) > MAX_ARMS_NAMED else "")
             raise UnknownArm(
                 f"{count(len(strange), 'arm')} of the log, on {count(rows, 'row')}, not in {tree!r}: {named}"
@@ -147,6 +194,7 @@ class Log:
             propensities=pick(self.propensities),
             contexts=pick(self.contexts),
             times=pick(self.times),
+            folds=pick(self.folds),
             columns={name: _object_array(values)[chosen].tolist() for name, values in self.columns.items()},
             without_reward=0,
         )
@@ -169,8 +217,9 @@ class Log:
     def counts(self, tree: Tree) -> tuple[Floats, Floats]:
         """Count the rows and sum the rewards of each arm, in the order of ``tree.arms``: (arms,) both."""
         places = self.places(tree)
-        rows = np.bincount(places, minlength=tree.n_arms).astype(np.float64)
-        return rows, np.bincount(places, self.rewards, minlength=tree.n_arms).astype(np.float64)
+        rows, sums = self.counted, self.counted * self.rewards
+        by_arm = [np.bincount(places, each, minlength=tree.n_arms).astype(np.float64) for each in (rows, sums)]
+        return by_arm[0], by_arm[1]
 
     def to_dsjson(self, path: str | os.PathLike[str]) -> None:
         """Write the log in Vowpal Wabbit's format, one JSON object per line, gzipped if the name ends in .gz.
@@ -202,9 +251,13 @@ def read_log(
     propensity: str | None = None,
     context: Sequence[str] | Mapping[str, str | None] = (),
     time: str | None = None,
+    fold: str | None = None,
     max_bytes: int = MAX_BYTES,
 ) -> Log:
     """Read a log of decisions from a CSV or Parquet file, any data frame, or a mapping of columns.
+
+    A DuckDB relation, a Polars LazyFrame, a Dask or Spark DataFrame, or an Ibis table becomes a lazy log: its rows stay
+    with the engine, which only sums them (``log.is_lazy``). Nothing is read before an answer is wanted.
 
     There is one row per decision, and the rows keep their order. All problems are reported at once in a `LogError`.
     A file in Vowpal Wabbit's format (.dsjson, also gzipped) needs no column named; ``arm`` may name the feature of an
@@ -231,6 +284,10 @@ def read_log(
         numbers, unless some begin with a 0, as codes do. ``{"zip": "category", "age": "number"}`` says which is which.
     time
         The column of times, used to split the log and to replay it.
+    fold
+        The column of whole numbers or times, such as a visitor's id, by which rows fall into the folds of
+        `evaluate`: rows with equal values into the same one, on every engine. Without it, rows in memory fall into
+        random folds, and those of a lazy log go by ``time``.
     max_bytes
         The most bytes that a gzipped file may expand to.
 
@@ -244,8 +301,12 @@ def read_log(
     """
     kinds = parse_context(context)
     context = list(kinds)
+    if is_lazy(source):
+        from banditree.data.lake import read_lazy
+
+        return read_lazy(source, arm, reward, propensity, kinds, time, fold)
     if is_dsjson(source):
-        if reward is not None or propensity is not None or time is not None:
+        if any(name is not None for name in (reward, propensity, time, fold)):
             raise InvalidType("a decision log of Vowpal Wabbit has no columns to name but arm= and context=")
         table, names, is_estimated = load_dsjson(source, arm, context, max_bytes)
         kinds = {name: kinds.get(name) for name in names}
@@ -260,8 +321,9 @@ def read_log(
         raise InvalidType("name both columns, arm= and reward=; a log of `banditree serve` needs no column named")
     fit = propensity == ESTIMATED
     others = [name for name in (None if fit else propensity, *context, time) if name is not None]
+    others += [fold] if fold is not None and fold != time else []
     table = load(source, [arm, reward, *others], max_bytes=max_bytes, error=LogError)
-    return _read(table, arm, reward, propensity, kinds, time)
+    return _read(table, arm, reward, propensity, kinds, time, fold=fold)
 
 
 def _read(
@@ -272,6 +334,7 @@ def _read(
     context: Mapping[str, str | None],
     time: str | None,
     path: str | None = None,
+    fold: str | None = None,
 ) -> Log:
     """Read the log from its columns."""
     rewards, is_known = whole.rewards(reward)
@@ -281,7 +344,8 @@ def _read(
     propensities = None if propensity is None or fit else _read_propensities(table, propensity)
     names, columns, values = _read_contexts(table, context)
     times = None if time is None else table.times(time)
-    paths = None if path is None else _read_paths(table, path, ids, codes)
+    paths = None if path is None else read_paths(table, path, ids, codes)
+    folds = None if fold is None else _read_folds(table, fold)
     if not len(table) and not table.problems:
         waiting = f" with a reward ({count(n_missing, 'row')} without)" if n_missing else ""
         table.report_table(f"no rows{waiting}; a log needs at least one")
@@ -291,7 +355,7 @@ def _read(
     notes = list(table.notes)
     if fit:
         propensities, how = fit_propensities(codes, len(ids), contexts)
-        notes.append(f"propensities are estimated from the log ({how}): other influences on what was shown are ignored")
+        notes.append(FITTED.format(how))
     return Log(
         tuple(ids),
         codes,
@@ -306,6 +370,7 @@ def _read(
         paths=paths,
         learned_online=path is not None,
         notes=tuple(notes),
+        folds=folds,
     )
 
 
@@ -314,6 +379,8 @@ def _read(
 SERVICE_COLUMNS = ("arm", "propensity", "reward", "path", "at")  # of GET /v1/log?format=csv
 # A propensity is given the group; with rows of both groups, what counts is how likely the choice was over both.
 GROUP, CONTROL, OVERALL = "group", "control", "propensity_overall"
+WITHOUT_OVERALL = f"without a probability over both groups ({OVERALL})"
+OF_CONTROL = f"of the control group: the log does not say how likely a choice was over both groups ({OVERALL})"
 
 
 def _is_limit(cell: object, _: object) -> bool:
@@ -334,14 +401,19 @@ def is_service_log(source: object) -> bool:
     return set(SERVICE_COLUMNS) <= set(column_names(source))
 
 
-def _read_service_log(source: object, context: Mapping[str, str | None], max_bytes: int) -> Log:
-    present = column_names(source, max_bytes=max_bytes)
+def require_service_log(present: Sequence[str]) -> None:
+    """Require the columns of a log that `banditree serve` wrote."""
     if not set(SERVICE_COLUMNS) <= set(present):
         missing = ", ".join(name for name in SERVICE_COLUMNS if name not in present)
         raise InvalidType(
             f"name the columns of the log: arm=..., reward=..., propensity=...; a log of `banditree serve` needs none, "
             f"but this one lacks {missing}"
         )
+
+
+def _read_service_log(source: object, context: Mapping[str, str | None], max_bytes: int) -> Log:
+    present = column_names(source, max_bytes=max_bytes)
+    require_service_log(present)
     wanted = [*SERVICE_COLUMNS, *(name for name in (*SERVICE_FILTERS, GROUP, OVERALL) if name in present), *context]
     table = load(source, wanted, max_bytes=max_bytes, error=LogError)
     for column, (why, is_out) in SERVICE_FILTERS.items():
@@ -354,10 +426,9 @@ def _read_service_log(source: object, context: Mapping[str, str | None], max_byt
         if OVERALL in table.values:
             propensity = OVERALL
             lacks = np.array([cells.looks_missing(cell) for cell in table.values[OVERALL]], bool)
-            table = _leave_out(table, lacks, f"without a probability over both groups ({OVERALL})")
+            table = _leave_out(table, lacks, WITHOUT_OVERALL)
         else:
-            why = f"of the control group: the log does not say how likely a choice was over both groups ({OVERALL})"
-            table = _leave_out(table, np.array([group == CONTROL for group in groups], bool), why)
+            table = _leave_out(table, np.array([group == CONTROL for group in groups], bool), OF_CONTROL)
     return _read(table, "arm", "reward", propensity, context, "at", "path")
 
 
@@ -368,7 +439,7 @@ def _leave_out(table: Columns, is_out: NDArray[np.bool_], why: str) -> Columns:
     return table.keep(~is_out)
 
 
-def _read_paths(table: Columns, column: str, ids: Sequence[object], codes: Places) -> dict[Any, tuple[Any, ...]]:
+def read_paths(table: Columns, column: str, ids: Sequence[object], codes: Places) -> dict[Any, tuple[Any, ...]]:
     """Read each arm's path, a JSON list that ends in the arm; if it has moved, the last row says where it is."""
     paths: dict[Any, tuple[Any, ...]] = {}
     last_row = {int(code): at for at, code in enumerate(codes.tolist()) if code >= 0}
@@ -389,7 +460,7 @@ def _read_paths(table: Columns, column: str, ids: Sequence[object], codes: Place
 
 def _read_arms(table: Columns, column: str) -> tuple[list[str | int], Places]:
     """Return the distinct arms, and the index of each row's arm among them: (rows,)."""
-    names = table.names(column, if_empty="empty; every row needs an arm")
+    names = table.names(column, if_empty=EMPTY_ARM)
     ids = [name for name in dict.fromkeys(names) if name is not None]
     index: dict[str | int | None, int] = {name: at for at, name in enumerate(ids)}
     return ids, np.fromiter((index.get(name, -1) for name in names), np.intp, len(names))
@@ -397,12 +468,18 @@ def _read_arms(table: Columns, column: str) -> tuple[list[str | int], Places]:
 
 def _read_propensities(table: Columns, column: str) -> Floats:
     """Read probabilities above 0 and at most 1: (rows,)."""
-    what = "a propensity is the probability with which the logging policy chose this arm"
-    numbers = table.numbers(column, if_empty=f"empty; {what}, and every row needs one")
-    table.report(numbers == 0, column, f"0; {what}, so it must be above 0", kind="zero")
-    table.report(numbers < 0, column, f"negative; {what}, so it must be above 0", kind="negative")
-    table.report(numbers > 1, column, f"above 1; {what}, so it must be at most 1", kind="above 1")
+    (if_empty, _), *others = WRONG_PROPENSITIES
+    numbers = table.numbers(column, if_empty=if_empty)
+    for (message, kind), is_wrong in zip(others, (numbers == 0, numbers < 0, numbers > 1), strict=True):
+        table.report(is_wrong, column, message, kind=kind)
     return numbers
+
+
+def _read_folds(table: Columns, column: str) -> Places:
+    """Return the fold of each row, by the value in a column: (rows,)."""
+    folds, wrong = folds_of(table.values[column])
+    table.report_wrong(wrong, column)
+    return folds
 
 
 def _read_contexts(
@@ -475,6 +552,12 @@ def different_kinds(ids: Sequence[object], tree: Tree, what: str) -> str:
         return ""
     text, numbers = (what, "tree") if given == {True} else ("tree", what)
     return f" (ids are text in the {text} and numbers in the {numbers}, and not all of them match)"
+
+
+def multiples(squares: Floats, reward: Floats, inverse: Floats, both: Floats) -> Floats:
+    """Return sums of products of r, 1/p and r/p that are multiples of one number with these squares: (n, 3, 3)."""
+    each = np.stack([reward, inverse, both], axis=1)  # (n, 3)
+    return np.asarray(squares[:, None, None] * each[:, :, None] * each[:, None, :])
 
 
 def _object_array(values: Sequence[object]) -> NDArray[np.object_]:

@@ -10,6 +10,7 @@ from banditree.base.arrays import Floats, Places
 from banditree.errors import missing_extra
 
 CHUNK = 4_000_000  # probabilities to compute at a time
+SHARES = "each arm's share of the rows"
 
 
 def fit_propensities(codes: Places, n_arms: int, contexts: Floats | None) -> tuple[Floats, str]:
@@ -21,7 +22,7 @@ def fit_propensities(codes: Places, n_arms: int, contexts: Floats | None) -> tup
     """
     shares = np.bincount(codes, minlength=n_arms) / len(codes)
     if contexts is None or len(np.unique(codes)) < 2:
-        return shares[codes], "each arm's share of the rows"
+        return shares[codes], SHARES
     try:
         from sklearn.exceptions import ConvergenceWarning
         from sklearn.linear_model import LogisticRegression

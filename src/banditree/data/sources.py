@@ -27,6 +27,7 @@ from banditree.errors.checks import MAX_REWARD
 
 MAX_NUMBER = MAX_REWARD / 1e10  # so that sums and simulated rewards stay below MAX_REWARD
 TOO_LARGE = "is too large to compute with; use a smaller unit"
+WAITING = "{} without a reward yet: left out"
 MAX_BYTES = 500_000_000  # that a compressed file may expand to by default
 CHUNK_BYTES = 1 << 20
 DELIMITERS = ",;\t|"
@@ -142,7 +143,7 @@ class Columns:
         is_known[list(wrong)] = True
         n_missing = len(self) - int(is_known.sum())
         if n_missing:
-            self.notes.append(f"{count(n_missing, 'row')} without a reward yet: left out")
+            self.notes.append(WAITING.format(count(n_missing, "row")))
         return rewards, is_known
 
     def times(self, column: str) -> Times:
@@ -201,6 +202,17 @@ def load(
     return _from_frame(source, wanted, "the data frame", error)
 
 
+def is_lazy(source: object) -> bool:
+    """Whether this is a table whose rows an engine keeps until they are asked for, such as a DuckDB relation."""
+    if isinstance(source, str | os.PathLike | Mapping):
+        return False
+    try:
+        import narwhals as nw
+    except ImportError:
+        return False
+    return isinstance(nw.from_native(source, pass_through=True), nw.LazyFrame)
+
+
 def column_names(source: object, *, max_bytes: int = MAX_BYTES) -> list[str]:
     """Return the names of a table's columns, without reading their values."""
     if isinstance(source, Mapping):
@@ -208,15 +220,16 @@ def column_names(source: object, *, max_bytes: int = MAX_BYTES) -> list[str]:
     if isinstance(source, str | os.PathLike):
         path = existing_file(source)
         if is_parquet(path):
-            return list(_as_frame(_read_parquet(path)).columns)
+            return list(as_frame(_read_parquet(path)).columns)
         try:
             return _header(next(_read_csv(path, max_bytes), []))
         except csv.Error as cause:
             raise InvalidValue(f"{path.name} is not a CSV file: {cause}") from None
-    return list(_as_frame(source).columns)
+    return list(as_frame(source).collect_schema())
 
 
-def _check_header(header: Sequence[str], wanted: Sequence[str], source: str, error: type[TableError]) -> None:
+def check_header(header: Sequence[str], wanted: Sequence[str], source: str, error: type[TableError]) -> None:
+    """Require columns with these names, each of them once."""
     if not header:
         raise error(source, [Defect(None, None, "it is empty; give a table whose columns have names")])
     problems = []
@@ -238,7 +251,7 @@ def _from_csv(path: Path, wanted: Sequence[str], max_bytes: int, error: type[Tab
     table = _read_csv(path, max_bytes)
     try:
         header = _header(next(table, []))
-        _check_header(header, wanted, path.name, error)
+        check_header(header, wanted, path.name, error)
         places = [header.index(name) for name in wanted]
         pick = itemgetter(*places, places[0])  # the first column twice, so that a single column gives a tuple too
         records, rows, problems = [], [], []
@@ -275,7 +288,7 @@ def _header(cells: Sequence[str]) -> list[str]:
 def _from_mapping(
     columns: Mapping[str, Sequence[object]], wanted: Sequence[str], source: str, error: type[TableError]
 ) -> Columns:
-    _check_header(list(columns), wanted, source, error)
+    check_header(list(columns), wanted, source, error)
     values = {name: columns[name] for name in wanted}
     lengths = {name: len(column) for name, column in values.items()}
     if len(set(lengths.values())) > 1:
@@ -287,8 +300,8 @@ def _from_mapping(
 
 
 def _from_frame(frame: Any, wanted: Sequence[str], source: str, error: type[TableError]) -> Columns:
-    table = _as_frame(frame)
-    _check_header(table.columns, wanted, source, error)
+    table = as_frame(frame)
+    check_header(table.columns, wanted, source, error)
     table = table.select(*wanted)
     whole = table.collect() if hasattr(table, "collect") else table
     columns = _from_mapping({name: whole[name].to_list() for name in wanted}, wanted, source, error)
@@ -297,7 +310,8 @@ def _from_frame(frame: Any, wanted: Sequence[str], source: str, error: type[Tabl
     return columns
 
 
-def _as_frame(frame: Any) -> Any:
+def as_frame(frame: Any) -> Any:
+    """Return a data frame of any library as one of narwhals."""
     try:
         import narwhals as nw
     except ImportError:

@@ -70,6 +70,10 @@ class ProblemFailed(BanditreeError, RuntimeError):
     """A user-defined problem raised an exception, or returned an invalid instance, reward or expected value."""
 
 
+class EngineFailed(BanditreeError, RuntimeError):
+    """The engine that keeps the rows of a log raised an error; the message says what was being computed."""
+
+
 class Interrupted(KeyboardInterrupt):
     """A simulation was stopped by Ctrl-C. ``runs`` holds the finished seeds, or None if there are none."""
 

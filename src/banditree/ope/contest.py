@@ -154,17 +154,19 @@ def contest(
     policies = policies if isinstance(policies, Mapping) else name_factories(policies)
     tree = find_tree(tree, None, log)
     does_learn = any(callable(policy) for policy in policies.values())
-    first, rest = log.split(share) if does_learn else (log.rows(slice(0)), log)
+    first, rest = log.split(share) if does_learn else (None, log)
     evaluations: dict[str, Evaluation] = {}
     for name, policy in policies.items():
         target = policy
         if callable(policy):
             target = build_policy(policy, tree, log, seed_sequence(rng))
+            assert first is not None
             target.learn(first)
         evaluations[name] = evaluate(rest, target, tree=tree, estimators=estimators, adaptive=adaptive, rng=rng)
     confidence = 1 - 0.05 / len(evaluations)
     judgements = {name: judge(one, name=name, confidence=confidence) for name, one in evaluations.items()}
-    return Contest(evaluations, len(first), judgements, _verdict(evaluations, judgements), in_command)
+    learned = 0 if first is None else len(first)
+    return Contest(evaluations, learned, judgements, _verdict(evaluations, judgements), in_command)
 
 
 def _verdict(evaluations: Mapping[str, Evaluation], judgements: Mapping[str, Judgement]) -> str:

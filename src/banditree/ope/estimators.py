@@ -305,7 +305,9 @@ def _below(rows: LogRows, shares: Floats) -> Floats:
     """Find the weights up to which the smaller ones make up these shares of the sum: (shares,)."""
     order = np.argsort(rows.weights)
     sums = np.cumsum((rows.weights * rows.groups.counts)[order])
-    return np.asarray(rows.weights[order][np.minimum(np.searchsorted(sums, sums[-1] * shares), len(order) - 1)])
+    # A share may end exactly between two weights; a little less, so that rounding does not decide.
+    wanted = sums[-1] * shares * (1 - 1e-9)
+    return np.asarray(rows.weights[order][np.minimum(np.searchsorted(sums, wanted), len(order) - 1)])
 
 
 def _check_setting(name: str, value: object) -> None:

@@ -22,8 +22,8 @@ from banditree.data.log import ESTIMATED, Log
 from banditree.errors import InvalidType, InvalidValue
 from banditree.ope.estimators import DM, IPS, Estimator, estimated_scales, parse_estimators, scales, slope
 from banditree.ope.models import fit_model
-from banditree.ope.rare import MANY_EVENTS, Events, rare_events, widen
-from banditree.ope.rows import ArmRows, LogRows, find_tree, prepare_rows, propensities_change
+from banditree.ope.rare import MANY_EVENTS, Events, events_in_groups, rare_events, widen
+from banditree.ope.rows import LogRows, find_tree, prepare_rows, propensities_change
 from banditree.ope.sums import REWARD, WEIGHT, Form, Groups
 from banditree.stream import Seed
 from banditree.tree import Tree
@@ -111,6 +111,17 @@ class Hint(str):
         hint = super().__new__(cls, text)
         hint.command = command
         return hint
+
+
+NEEDS_BEHAVIOUR = Hint(
+    "the logging policy's probabilities of all arms: behaviour=, a policy or (n, arms) probabilities",
+    "the logging policy's probabilities of all arms",
+)
+NEEDS_FOLDS = Hint(
+    "folds of the rows, which the engine cuts by a column: read_log(..., fold=), whole numbers such as a visitor's id, "
+    "or read_log(..., time=)",
+    "folds of the rows, which the engine cuts by a column: --fold, whole numbers such as a visitor's id, or --time",
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -339,8 +350,9 @@ def evaluate(
     if not isinstance(log, Log):
         how = "read it first with bt.read_log(file, arm=..., reward=..., propensity=...)"
         raise InvalidType(f"log {log!r:.60} is a {type(log).__name__}; {how}")
-    tree = find_tree(tree, target, log)
     wanted = parse_estimators(estimators)
+    log = log.summed("blocks" if adaptive else "folds")
+    tree = find_tree(tree, target, log)
     notes = list(log.notes)
     rows = prepare_rows(log, tree, target, behaviour, notes)
     if adaptive not in (True, False, ESTIMATED):
@@ -351,8 +363,13 @@ def evaluate(
             "behaviour=, (n, arms) in the order of tree.arms: policy.propensities() at each decision; or use "
             'adaptive="estimated"'
         )
+    is_named = estimators is not None
     if rows.behaviour is None or tree.depth == 0:
-        wanted = _without_clusters(wanted, rows, notes, named=estimators is not None)
+        flat = Hint("a tree with clusters; this one is flat", "a tree with clusters; this one is flat")
+        needs = NEEDS_BEHAVIOUR if rows.behaviour is None else flat
+        wanted = _leave_out(wanted, [one for one in wanted if one.needs_clusters], needs, notes, named=is_named)
+    if log.plays is not None and log.folds is None:
+        wanted = _leave_out(wanted, [one for one in wanted if one.needs_model], NEEDS_FOLDS, notes, named=is_named)
     if any(estimator.needs_model for estimator in wanted):
         rows = replace(rows, model=fit_model(model, log, rows.places, tree, in_order=bool(adaptive), rng=rng))
     if adaptive is True:
@@ -382,19 +399,16 @@ def evaluate(
     )
 
 
-def _without_clusters(wanted: list[Estimator], rows: ArmRows, notes: list[str], *, named: bool) -> list[Estimator]:
-    """Drop estimators that need clusters and the logging policy's probabilities; an error if they were asked for."""
-    dropped = [estimator for estimator in wanted if estimator.needs_clusters]
+def _leave_out(
+    wanted: list[Estimator], dropped: list[Estimator], needs: Hint, notes: list[str], *, named: bool
+) -> list[Estimator]:
+    """Return the other estimators, and note what the dropped ones need; an error if they were asked for."""
     labels = " and ".join(estimator.label for estimator in dropped)
-    why = "a tree with clusters; this one is flat"
-    if rows.behaviour is None:
-        why = "the logging policy's probabilities of all arms"
-    in_python = f"{why}: behaviour=, a policy or (n, arms) probabilities" if rows.behaviour is None else why
     if dropped and named:
-        raise InvalidValue(f"{labels} {'needs' if len(dropped) == 1 else 'need'} {in_python}")
+        raise InvalidValue(f"{labels} {'needs' if len(dropped) == 1 else 'need'} {needs}")
     if dropped:
-        notes.append(Hint(f"left out: {labels}, which need {in_python}", f"left out: {labels}, which need {why}"))
-    return [estimator for estimator in wanted if not estimator.needs_clusters]
+        notes.append(Hint(f"left out: {labels}, which need {needs}", f"left out: {labels}, which need {needs.command}"))
+    return [estimator for estimator in wanted if estimator not in dropped]
 
 
 def _check_weights(rows: LogRows, unsupported: float, notes: list[str]) -> None:
@@ -438,7 +452,10 @@ def _estimate(estimator: Estimator, rows: LogRows) -> Estimate:
 
 def _rare(rows: LogRows) -> Events | None:
     groups, reward = rows.groups, rows.form(rows.rewards, REWARD)
-    return rare_events(rows.rewards, groups.counts, groups.variation(reward) / groups.counts)
+    if rows.unusual is None:
+        return rare_events(rows.rewards, groups.counts)
+    spread = groups.variation(reward) / groups.counts
+    return events_in_groups(rows.rewards, groups.counts, spread, rows.extremes, rows.unusual)
 
 
 def _least_error(rows: LogRows, weights: Floats, ess: float) -> float:

@@ -11,6 +11,7 @@ from banditree.base.arrays import Floats, Places
 from banditree.beliefs import Gaussian
 from banditree.beliefs.adaptive_kinds import adaptive
 from banditree.beliefs.base import Batch
+from banditree.data.folds import BLOCKS, FOLDS
 from banditree.data.log import Log
 from banditree.errors import InvalidType, InvalidValue
 from banditree.ope.rows import ByRow
@@ -18,14 +19,8 @@ from banditree.policy.algorithms import LinATS
 from banditree.stream import Seed
 from banditree.tree import Tree
 
-FOLDS = 5
-BLOCKS = 20  # into which the log of a learning policy is divided, in order
 CHUNK = 4_000_000  # numbers per call of a user's estimator
-LEAST_SPREAD, TINY = 1e-9, 1e-300  # of rewards, relative to their size
-NO_FOLDS = (
-    "the model of a lazy log is fitted on other rows than it predicts; name a column whose values fall into folds, "
-    "such as the visitor's id, read_log(..., fold=...), or the time, read_log(..., time=...)"
-)
+LEAST_SPREAD, TINY = 1e-9, 1e-290  # of rewards, relative to their size; and absolute, where all are 0
 MAX_PREDICTIONS = 50_000_000  # rows times arms; above that, predictions by context would need too much memory
 
 
@@ -42,8 +37,7 @@ def fit_model(model: Any, log: Log, places: Places, tree: Tree, *, in_order: boo
     if log.plays is not None:
         if model is not None:
             raise InvalidValue("model= fits an estimator to rows in memory; leave it out, or give predictions by arm")
-        if log.folds is None:
-            raise InvalidValue(NO_FOLDS)
+        assert log.folds is not None
         fold = log.folds
     elif in_order:
         fold = blocks(n)
@@ -69,14 +63,13 @@ def blocks(n: int) -> Places:
 def _by_arms(log: Log, places: Places, tree: Tree, fold: Places, *, in_order: bool) -> ByRow:
     """Predict by the beliefs of ATS about arms: their rates, shrunk towards similar siblings."""
     k, cell, plays = int(fold.max()) + 1, fold * tree.n_arms + places, log.counted
-    inside = 0.0 if log.inside is None else log.inside[:, 0, 0]
-    low, high = (log.rewards, log.rewards) if log.bounds is None else log.bounds
+    low, high = log.extremes
     by_fold = [
         np.bincount(cell, sums, minlength=k * tree.n_arms).reshape(k, tree.n_arms)
-        for sums in (plays, plays * log.rewards, plays * log.rewards**2 + inside)
+        for sums in (plays, plays * log.rewards, plays * log.rewards**2 + log.squares)
     ]
     rows, sums, squares = (np.cumsum(one, axis=0) - one if in_order else one.sum(axis=0) - one for one in by_fold)
-    bounded = bool(low.min() >= 0 and high.max() <= 1)
+    bounded = low >= 0 and high <= 1
     table = [believed_means(tree, rows[i], sums[i], None if bounded else squares[i]) for i in range(k)]
     return ByRow(np.array(table), fold)
 
@@ -93,7 +86,7 @@ def believed_means(tree: Tree, rows: Floats, sums: Floats, squares: Floats | Non
     if squares is not None:
         within = float((squares - sums**2 / np.maximum(rows, 1)).sum()) / max(total - float((rows > 0).sum()), 1.0)
         mean = float(sums.sum()) / total
-        least = LEAST_SPREAD * max(abs(mean), float(np.sqrt(squares.sum() / total)), TINY)
+        least = max(LEAST_SPREAD * max(abs(mean), float(np.sqrt(squares.sum() / total))), TINY)
         prior = Gaussian(max(np.sqrt(max(within, 0.0)), least), mean=mean)
     beliefs = adaptive(prior).rows(tree.shape.n_nodes, {})
     beliefs.join_evidence()

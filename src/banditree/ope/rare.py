@@ -28,10 +28,13 @@ class Events:
     sizes: Floats  # (groups,)
     counts: Floats  # (groups,)
     spread: Floats | float = 0.0  # (groups,) variance of the sizes in a group
+    # Of groups that are not of equal rows: how many rewards are events, and the lowest and the highest size.
+    different: float | None = None
+    ends: tuple[float, float] | None = None
 
     @property
     def n(self) -> int:
-        return round(float(self.counts[self.sizes != 0].sum()))
+        return round(float(self.counts[self.sizes != 0].sum()) if self.different is None else self.different)
 
     def effective(self, multipliers: Floats) -> float:
         """Return how many events of equal size would vary as much as these, multiplied."""
@@ -56,7 +59,8 @@ class Events:
         if self.effective(multipliers) >= MANY_EVENTS:
             return None
         z = NormalDist().inv_cdf((1 + confidence) / 2)
-        highest, lowest = max(float(self.sizes.max()), 0.0), min(float(self.sizes.min()), 0.0)
+        low, high = self.ends or (float(self.sizes.min()), float(self.sizes.max()))
+        lowest, highest = min(low, 0.0), max(high, 0.0)
         if highest == lowest == 0:
             highest = 1.0
         up, down = self._typical(np.maximum(multipliers, 0.0)), self._typical(np.maximum(-multipliers, 0.0))
@@ -66,11 +70,8 @@ class Events:
         return math.hypot(gain[0], loss[1]), math.hypot(gain[1], loss[0])
 
 
-def rare_events(rewards: Floats, counts: Floats, spread: Floats | float = 0.0) -> Events | None:
-    """Return the events of a log if nearly all of its rewards are equal; None otherwise.
-
-    The arguments are those of `Events`: rewards may be the means of groups, which are not equal to each other.
-    """
+def rare_events(rewards: Floats, counts: Floats) -> Events | None:
+    """Return the events of a log if nearly all of its rewards are equal; None otherwise."""
     n = float(counts.sum())
     usual = 0.0
     if counts[rewards != 0].sum() > RARE * n:
@@ -78,7 +79,18 @@ def rare_events(rewards: Floats, counts: Floats, spread: Floats | float = 0.0) -
         usual = float(rewards[order][np.searchsorted(np.cumsum(counts[order]), n / 2)])
         if counts[rewards != usual].sum() > RARE * n:
             return None
-    return Events(rewards - usual, counts, spread)
+    return Events(rewards - usual, counts)
+
+
+def events_in_groups(
+    rewards: Floats, counts: Floats, spread: Floats, ends: tuple[Floats, Floats], unusual: tuple[float, Floats]
+) -> Events | None:
+    """Return the same for groups of rows, by their means, variances, ends, and how many differ from a usual reward."""
+    usual, different = unusual[0], float(unusual[1].sum())
+    if different > RARE * counts.sum():
+        return None
+    lowest_and_highest = float(ends[0].min()) - usual, float(ends[1].max()) - usual
+    return Events(rewards - usual, counts, spread, different, lowest_and_highest)
 
 
 def widen(

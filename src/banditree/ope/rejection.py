@@ -169,7 +169,7 @@ def _seed(root: np.random.SeedSequence, *key: int) -> np.random.SeedSequence:
 
 def build_policy(factory: Callable[..., Any], tree: Tree, log: Log, seed: np.random.SeedSequence) -> Any:
     """Build a policy on a tree; if it needs ``dim``, it gets that of the log's contexts."""
-    if log.contexts is not None and asks_for_dim(factory):
+    if asks_for_dim(factory) and log.contexts is not None:
         return factory(tree, dim=log.contexts.shape[1], rng=seed)
     return factory(tree, rng=seed)
 

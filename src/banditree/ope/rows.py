@@ -105,6 +105,7 @@ class LogRows(ABC):
 
     tree: Tree
     rewards: Floats  # their means
+    unusual: tuple[float, Floats] | None  # of groups: the reward that may be the most frequent, and how many differ
 
     @property
     @abstractmethod
@@ -193,6 +194,8 @@ class ArmRows(LogRows):
     counts: Floats  # rows in each group
     inside: Floats | None = None  # (groups, 3, 3) sums of products of r, 1/p and r/p about their means
     bounds: tuple[Floats, Floats] | None = None
+    tails: tuple[Floats, Floats] | None = None
+    unusual: tuple[float, Floats] | None = None  # as those of a log
     model: ByRow | None = None  # predicted rewards
     scale: Floats | None = None  # weights of the rows, if a learning policy wrote the log
 
@@ -223,7 +226,7 @@ class ArmRows(LogRows):
         from_sums[:, REWARD, 0], from_sums[:, WEIGHT, 1], from_sums[:, WEIGHTED_REWARD, 2] = 1.0, chance, chance
         if self.model is not None:
             from_sums[:, WEIGHTED_PREDICTION, 1] = chance * self.predicted
-        return Groups(self.counts, self.scale, from_sums @ self.inside @ from_sums.transpose(0, 2, 1))
+        return Groups(self.counts, self.scale, from_sums @ self.inside @ from_sums.transpose(0, 2, 1), self.tails)
 
     @property
     def by_context(self) -> bool:
@@ -289,6 +292,7 @@ def prepare_rows(log: Log, tree: Tree, target: object, behaviour: object, notes:
     elif p is None:
         p = known.at(places)
         _check_positive(p, places, tree)
+        log = log.given(p)
     else:
         at_shown = known.at(places)
         ratio_error = np.abs(at_shown / p - 1)
@@ -300,7 +304,8 @@ def prepare_rows(log: Log, tree: Tree, target: object, behaviour: object, notes:
                 "use behaviour"
             )
     assert p is not None
-    return ArmRows(tree, places, log.rewards, p, chances, known, log.counted, log.inside, log.bounds)
+    sums = (log.counted, log.inside, log.bounds, log.tails, log.unusual)
+    return ArmRows(tree, places, log.rewards, p, chances, known, *sums)
 
 
 def _check_positive(behaviour: Floats, places: Places, tree: Tree, what: str = "") -> None:
@@ -379,6 +384,11 @@ def _policy_probabilities(what: str, policy: Any, log: Log, tree: Tree, notes: l
     order = np.array([policy.tree.index[arm] for arm in tree.arms], np.intp)
     if getattr(policy, "dim", None) is None:
         return ByRow.same(np.asarray(policy.propensities(), np.float64)[order], len(log.codes))
+    if log.plays is not None:
+        raise InvalidValue(
+            f"{what} takes contexts, and the rows of a lazy log are only summed; read them, or a sample of them, into "
+            "memory first, and give that to read_log"
+        )
     if log.contexts is None:
         raise InvalidValue(
             f"{what} takes contexts, but the log has none; name the columns: read_log(..., context=[...])"

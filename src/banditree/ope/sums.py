@@ -49,6 +49,7 @@ class Groups:
     counts: Floats  # (groups,)
     scale: Floats | None = None  # (groups,) weights of rows, if a learning policy wrote the log
     inside: Floats | None = None  # (groups, 6, 6) sums of products about the group's means; None for single rows
+    tails: tuple[Floats, Floats] | None = None  # (groups,) each, sums of third and fourth powers of rewards
 
     @property
     def n(self) -> float:
@@ -88,12 +89,20 @@ class Groups:
     def contributions(self, form: Form) -> float:
         """Compute how many rows determine the standard error: the effective number of squared deviations.
 
-        Deviations inside of a group count as normally distributed.
+        Inside of a group deviations follow the reward; what varies besides, as weights do that are only nearly equal,
+        counts as normally distributed.
         """
         apart = form.mean - float(self.counts @ form.mean) / self.n
         within = self.variation(form) / self.counts
         squares = float(self.counts @ (apart**2 + within))
-        fourth = float(self.counts @ (apart**4 + 6 * apart**2 * within + 3 * within**2))
+        fourth = float(self.counts @ (apart**4 + 6 * apart**2 * within))
+        if self.inside is not None and form.slopes is not None and self.tails is not None:
+            spread = self.inside[:, REWARD, REWARD]
+            shared = np.einsum("gi,gi->g", form.slopes, self.inside[:, :, REWARD])
+            by_reward = np.where(spread > 0, shared / np.where(spread > 0, spread, 1.0), 0.0)
+            rest = np.maximum(within - by_reward**2 * spread / self.counts, 0.0)
+            fourth += float((4 * apart * by_reward**3) @ self.tails[0] + by_reward**4 @ self.tails[1])
+            fourth += float((6 * by_reward**2 * spread) @ rest + self.counts @ (3 * rest**2))
         return squares**2 / fourth if fourth > 0 else float("inf")
 
     def normalise(self, values: Form, weights: Form) -> Form:

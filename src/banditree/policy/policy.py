@@ -359,14 +359,43 @@ class Policy:
             self._state.walk.forget(factor)
 
     def learn(self, log: Log) -> None:
-        """Learn from the rows of a log (`bt.read_log`), ignoring contexts if this policy takes none."""
+        """Learn from the rows of a log (`bt.read_log`), ignoring contexts if this policy takes none.
+
+        A lazy log is summed by its engine. A policy that takes contexts, or learns how much rewards vary, reads its
+        rows in chunks instead; if the engine fails, nothing is learned.
+        """
         from banditree.data.log import Log  # not needed by `import banditree`
 
         if not isinstance(log, Log):
             raise InvalidType(f"{type(log).__name__} is not a log: read one with bt.read_log(frame_or_path, ...)")
-        arms = self.tree.ids(log.places(self.tree))
-        contexts = None if self.dim is None else log.contexts if self.features is None else log.encode(self.features)
-        self.update_many(arms, log.rewards, contexts=contexts)
+        if log.is_lazy and self.half_life is not None:
+            raise InvalidValue(
+                "half_life= forgets in the order of rows, which a lazy log does not keep; read its rows into memory "
+                "first, in the order of time, and give that to read_log"
+            )
+        sums = log.summed()
+        arms = self.tree.ids(sums.places(self.tree))
+        if log.is_lazy and (self.dim is not None or self.belief.learns_noise):
+            self._learn_chunks(log.chunks(by_name=self.dim is None or self.features is not None))
+        elif log.is_lazy:
+            self.update_many(arms, sums.rewards * sums.counted, plays=sums.counted)
+        else:
+            contexts = (
+                None if self.dim is None else log.contexts if self.features is None else log.encode(self.features)
+            )
+            self.update_many(arms, log.rewards, contexts=contexts)
+
+    def _learn_chunks(self, chunks: Iterable[Log]) -> None:
+        """Learn from all of these logs; after an error, from none of them."""
+        with hold(self) as old:
+            self._change(lambda tree: tree)  # a copy, so that the old state stays as it is
+            self._state.walk.is_held = True
+            try:
+                for log in chunks:
+                    self.learn(log)
+            except BaseException:
+                self._state = old
+                raise
 
     # Changing the tree
 
