@@ -17,35 +17,27 @@ from tools.pages.journal import read
 
 
 @needs_native  # the readable engine draws in another order, and the pages are made with the native one
-@pytest.mark.parametrize("name", sorted(registry.PAGES.keys() - registry.PENDING.keys()))
-def test_no_page_is_of_other_code(name: str) -> None:
-    pytest.importorskip("sklearn", reason="trees of k-means and Ward need the extra `cluster`")
-    carried = stamped(DOCS / f"{name}.md")
-    expected = (bt.__version__, registry.PAGES[name].digest())
-    assert carried == expected, f"docs/{name}.md was made with other code; `make pages ONLY={name}` makes it again"
-    assert is_whole(DOCS / f"{name}.md"), f"docs/{name}.md is made in part; `make pages ONLY={name}` goes on"
-
-
-@needs_native
-@pytest.mark.parametrize("name", sorted(registry.PENDING))
-def test_a_page_that_is_pending_says_so_itself(name: str) -> None:
-    """It carries the version that made it, and leaves the list once it is whole and of this code."""
+@pytest.mark.parametrize("name", registry.PAGES)
+def test_a_page_is_of_this_code_or_is_named_as_pending(name: str) -> None:
+    """A pending page says itself which version made it, and leaves the list once it is whole and of this code."""
     pytest.importorskip("sklearn", reason="trees of k-means and Ward need the extra `cluster`")
     page = DOCS / f"{name}.md"
-    assert registry.PENDING[name]
-    carried = stamped(page)
-    assert carried is not None, f"docs/{name}.md does not say which version made it"
-    if is_whole(page):
-        assert carried[0] != bt.__version__ or carried[1] != registry.PAGES[name].digest(), f"{name} is pending no more"
+    carried, today = stamped(page), (bt.__version__, registry.PAGES[name].digest())
+    is_made = is_whole(page) and carried == today
+    if name in registry.PENDING:
+        assert carried is not None, f"docs/{name}.md does not say which version made it"
+        assert not is_made, f"{name} is pending no more; take it out of PENDING"
+    else:
+        assert is_made, f"docs/{name}.md is of other code or made in part; `make pages ONLY={name}` makes it"
 
 
-@pytest.mark.parametrize("name", sorted(registry.PAGES.keys() - registry.PENDING.keys()))
-def test_a_page_is_short_has_a_picture_and_links_all_its_lines(name: str) -> None:
-    page = (DOCS / f"{name}.md").read_text(encoding="utf-8")
-    assert len(page.split()) < 1700
-    assert "](images/" in page
-    assert f"(data/{name}.csv)" in page
-    assert read(DOCS / "data" / f"{name}.csv")
+def test_pages_are_short_have_a_picture_and_link_all_their_lines() -> None:
+    for name in registry.PAGES.keys() - registry.PENDING.keys():
+        page = (DOCS / f"{name}.md").read_text(encoding="utf-8")
+        assert len(page.split()) < 1700, name
+        assert "](images/" in page, name
+        assert f"(data/{name}.csv)" in page, name
+        assert read(DOCS / "data" / f"{name}.csv"), name
 
 
 class OneMoreDraw(bt.TS):
