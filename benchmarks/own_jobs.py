@@ -29,7 +29,7 @@ def fan_out(n_arms: int, branching: int) -> bt.Tree:
 
 
 def clusters(n_arms: int, n_clusters: int) -> bt.Tree:
-    """Arms 0, 1, ... in so many clusters of neighbours."""
+    """Arms 0, 1, ... in this many clusters of neighbours."""
     return bt.Tree.from_labels([arm * n_clusters // n_arms for arm in range(n_arms)])
 
 
@@ -183,7 +183,7 @@ def growth(contestant: object, *, policy: str, n_arms: int, seed: int, seeds: in
 
 
 def _sorted(n_arms: int, policy: str) -> Any:
-    """Means from the best to the worst, so that neighbours are alike and the best arm is in a full cluster."""
+    """Means from the best to the worst, so that neighbours are similar and the best arm is in a full cluster."""
     means = np.sort(np.random.default_rng(0).uniform(0.1, 0.8, n_arms))[::-1]
     return bt.problems.bernoulli(_tree(n_arms, policy == "HTS"), means)
 

@@ -284,7 +284,7 @@ def _vw_agent(world: World, seed: int, *, how: str) -> Agent:
 # coba's learners: predict and learn. Actions are one-hot, with their category one-hot beside it.
 
 
-LARGEST = 5000  # features: its linear learners keep a matrix of so many rows and columns
+LARGEST = 5000  # features: its linear learners keep a matrix with this many rows and columns
 
 
 def coba_offers(world: World) -> list[Offer]:

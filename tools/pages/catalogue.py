@@ -18,7 +18,7 @@ WIDTH = "110"
 
 
 def text() -> str:
-    """The page, with every command of a console block run anew, in order, in an empty folder."""
+    """The page, with every command of a console block run again, in order, in an empty folder."""
     here = Path.cwd()
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)

@@ -31,7 +31,7 @@ def _row(cells: Sequence[str]) -> str:
 
 
 def figures(value: float, digits: int = 3) -> str:
-    """A number with so many significant figures, and commas for thousands."""
+    """A number with this many significant figures, and commas for thousands."""
     if abs(value) < 1e-6:
         return "0"
     rounded = float(f"{value:.{digits}g}")

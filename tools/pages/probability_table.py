@@ -25,7 +25,7 @@ MOST_CLASSES = 100  # the errors of more take minutes with SciPy
 
 
 def played(arms: int, rewards: int, seed: int = 0) -> Belief:
-    """The arms' beliefs after so many rewards of a flat Thompson sampling."""
+    """The arms' beliefs after this many rewards of a flat Thompson sampling."""
     rng = np.random.default_rng(seed)
     mean = rng.uniform(0.2, 0.6, arms)
     policy = bt.TS(bt.Tree(arms), rng=seed)

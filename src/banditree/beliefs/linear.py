@@ -157,7 +157,7 @@ class LinearRows(CountedRows):
         return np.concatenate([batch.count[:, None], batch.total[:, None], gram.reshape(n, -1), moment], axis=1)
 
     def posterior(self, nodes: Nodes) -> tuple[Floats, Floats]:
-        """Return B^-1 f and R, computed anew where the evidence has moved: (k, dim), (k, dim, dim)."""
+        """Return B^-1 f and R, recomputed where the evidence has changed: (k, dim), (k, dim, dim)."""
         if self._posteriors is None:
             n, dim = len(self.count), self.dim
             self._posteriors = np.full_like(self.table, np.nan), np.zeros((n, dim)), np.zeros((n, dim, dim))

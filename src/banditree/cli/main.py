@@ -70,7 +70,7 @@ def application() -> typer.Typer:
 
 
 class _Stderr(logging.Handler):
-    """Prints the text of what is logged on stderr, as it is at that time."""
+    """Prints log messages on the current stderr."""
 
     def emit(self, record: logging.LogRecord) -> None:
         print(record.getMessage(), file=sys.stderr, flush=True)

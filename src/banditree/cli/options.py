@@ -206,7 +206,7 @@ class PlainGroup(_PlainFlags, TyperGroup):
 
 
 def _usage_error(error: Any) -> str:
-    """Say what is wrong with the options, and where they are explained."""
+    """Name the mistake in the options, and where they are explained."""
     context = getattr(error, "ctx", None)
     where = f"; see {context.command_path} --help" if context is not None else ""
     return f"Error: {error.format_message().strip().rstrip('.')}{where}"

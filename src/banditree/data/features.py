@@ -498,7 +498,7 @@ def _is_missing(value: Any) -> bool:
 
 
 def _place(value: Any, where: tuple[int, ...]) -> str:
-    """What a user calls an entry: its column by name, where there are names, and its row."""
+    """Name an entry as users do: by its column, if that has a name, and its row."""
     names = getattr(value, "columns", None) if len(where) > 1 else getattr(value, "index", None)
     column: Any = where[-1]
     if names is not None and not callable(names):  # a list has a method `index`

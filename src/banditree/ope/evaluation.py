@@ -48,7 +48,7 @@ class Estimate:
     largest: float  # largest weight of a row
     form: Form = field(repr=False, compare=False)  # the scores
     groups: Groups = field(repr=False, compare=False)  # what they are scores of
-    least: float = 0.0  # what the standard error is at least, where all rewards that count are equal
+    least: float = 0.0  # lower bound of the standard error, where all rewards that count are equal
     # With rare rewards (`banditree.ope.rare`): how much the value grows with each reward, (groups,), and the rewards.
     multipliers: Floats | None = field(default=None, repr=False, compare=False)
     events: Events | None = field(default=None, repr=False, compare=False)
@@ -459,7 +459,7 @@ def _rare(rows: LogRows) -> Events | None:
 
 
 def _least_error(rows: LogRows, weights: Floats, ess: float) -> float:
-    """Return what the standard error is at least: 0 unless all rewards that count are equal, as if nothing varied.
+    """Return a lower bound of the standard error: 0 unless all rewards that count are equal, as if nothing varied.
 
     The next reward may be another one all the same. How far off it could be is what the log shows elsewhere, and how
     often that may happen is what Wilson's interval says about 0 in this number of rows.

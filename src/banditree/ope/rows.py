@@ -309,7 +309,7 @@ def prepare_rows(log: Log, tree: Tree, target: object, behaviour: object, notes:
 
 
 def _check_positive(behaviour: Floats, places: Places, tree: Tree, what: str = "") -> None:
-    """Refuse a logging policy that could not have shown what the log shows."""
+    """Refuse a logging policy that could not have written this log."""
     if not (behaviour > 0).all():
         row = int((behaviour <= 0).argmax())
         arm = tree.arms[int(places[row])]

@@ -89,7 +89,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the runs say about a claim."""
+    """The verdict of the runs on a claim."""
 
     claim: Claim
     a: float

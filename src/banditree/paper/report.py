@@ -96,7 +96,7 @@ def write_report(
 
 @dataclass(frozen=True)
 class Report:
-    """What a reproduction found. ``seconds`` is the time that the claims and the theory took."""
+    """The results of a reproduction. ``seconds`` is the time that the claims and the theory took."""
 
     results: Results
     verdicts: Sequence[Verdict]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 SIZE_INCHES = (6.4, 3.8)  # inches
-BANDS = {"sd": "1 sd", "se": "1 se", "interval": "95% interval"}  # what is said of a band after "mean ±"
+BANDS = {"sd": "1 sd", "se": "1 se", "interval": "95% interval"}  # words for a band after "mean ±"
 LEGENDS = "beside", "below"
 MAX_LABEL = 24  # columns of a name, of which a wide character takes two
 NARROW_INCHES = 3.6  # axes narrower than this, such as those of a paper's column, have small type and the legend below

@@ -31,7 +31,7 @@ class Parameters(TypedDict, total=False):
     half_life: float | None
     features: Features | None
     rng: Seed
-    prior: Prior | None  # what is believed before any reward
+    prior: Prior | None  # the belief before any reward
     depth: int | None  # levels of clusters that are walked, None for all
     dim: int | None  # length of the contexts
     v: float  # scales the variance of the samples
@@ -107,7 +107,7 @@ def _cluster_clock(clock: str = "cluster") -> UCB:
 
 THOMPSON = About("", "Thompson", belief=_uniform, of_belief=("prior",), rule=Thompson)
 BOUND = About("", "UCB", belief=_counts, rule=UCB)
-# What the linear ones have otherwise
+# Defaults of the linear policies
 LINEAR: dict[str, Any] = {"family": "linear Thompson", "belief": _linear, "of_belief": ("dim", "v", "prior")}
 LINEAR_BOUND: dict[str, Any] = {"family": "linear UCB", "belief": _linear, "of_belief": ("dim", "prior")}
 LINEAR_BOUND |= {"rule": partial(UCB, c=2.0), "of_rule": ("c",)}

@@ -91,7 +91,7 @@ def _wins(state: State, limits: AnyLimits | None, context: Floats | None, node: 
 
 
 COLUMNS = ("path", "plays", "mean", "interval", "trust")
-# What the least concentrations mean for the arms or clusters below a node.
+# Words for the concentration of the arms or clusters below a node, by its lower bound.
 ALIKE = ((300.0, "nearly equal"), (30.0, "alike"), (6.0, "loosely alike"), (0.0, "hardly alike"))
 MIN_DRAWS, MAX_DRAWS = 2_000, 20_000  # of the means of all arms
 MEANS_DRAWN, BLOCK = 2_000_000, 1_000_000  # about how many means are drawn in all, and at once
@@ -189,7 +189,7 @@ def _columns(state: State, nodes: Indices, context: Any, features: Features | No
 
 
 def _trust(rows: AdaptiveRows, nodes: Indices) -> list[str]:
-    """Say how alike the arms, or clusters, below each node are, and by how much they differ."""
+    """Describe how similar the arms, or clusters, below each node are, and by how much they differ."""
     k, inner = rows.likeness()[nodes], rows.shape.content[nodes] < 0
     apart = rows.sd_unit * np.sqrt(rows.reward_variance(rows.mean(nodes, None)[:, 0]) / (k + rows.ONE))
     comparable = 4 ** rows.shift() / rows.unit  # what counts is how far they differ in odds, or in standard deviations
@@ -204,7 +204,7 @@ def _trust(rows: AdaptiveRows, nodes: Indices) -> list[str]:
 
 
 def _trust_in_context(rows: AdaptiveLinearRows, nodes: Indices) -> list[str]:
-    """Say the same of levels, and of slopes: the effect of one standard deviation of a feature."""
+    """Describe levels and slopes likewise; a slope is the effect of one standard deviation of a feature."""
     inner = rows.shape.content[nodes] < 0
     sentences = []
     for is_inner, level, slope, noise in zip(inner, *(column[nodes] for column in rows.gaps()), strict=True):

@@ -189,7 +189,7 @@ class Walk:
         return arms
 
     def view(self, node: int, children: Indices, contexts: Floats | None, limits: AnyLimits | None, m: int = 1) -> View:
-        """Return what the rule sees of some children of a node, for m decisions with contexts (m, dim)."""
+        """Return the rule's view of some children of a node, for m decisions with contexts (m, dim)."""
         summary = self.summary
         if limits is not None and summary is not None:
             summary = summary.copy()

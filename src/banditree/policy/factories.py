@@ -1,4 +1,4 @@
-"""What builds a policy: a class, a partial or a function, on one of an instance's trees; and what it asks for."""
+"""Factories of policies: classes, partials or functions, on a tree of the instance; and the parameters they ask for."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def _one_each(values: object, n: int, what: str, one: str, kinds: tuple[type, ..
 
 
 def refuse_row(row: int, arm: object, rewards: Floats, plays: Floats | None, rows: Rows) -> None:
-    """Raise the error that says what is wrong with a row of a batch that an engine refused."""
+    """Raise the error for a row of a batch that an engine refused."""
     total = float(rewards[row])
     if plays is None or not abs(total) <= MAX_REWARD:
         reward(total, rows, arm)

@@ -59,7 +59,7 @@ class About:
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """What it takes beside the parameters of every policy."""
+        """Its own parameters, beyond those of every policy."""
         return (*self.of_belief, *self.of_rule, *(("depth",) if self.takes_depth else ()))
 
 
@@ -460,7 +460,7 @@ class Policy:
             return answers.table(state, vector, self.features)
 
     def row(self, node: object, context: object = None) -> Row:
-        """Return one row of `table`: of an arm, or of what is at a path such as ("clothes", "hats").
+        """Return one row of `table`: of an arm, or of the node at a path such as ("clothes", "hats").
 
         With linear beliefs, mean and interval are for ``context``, as in `table`.
         """

@@ -133,7 +133,7 @@ class Settings:
             raise InvalidValue(f"control_policy {self.control_policy}: there is no item {item!r}")
 
     def check_size(self, n_arms: int) -> None:
-        """Refuse so long contexts for so many arms that each decision would keep all others waiting."""
+        """Refuse contexts too long for this many arms: each decision would keep all others waiting."""
         for name in (self.policy, self.control_policy):
             if name == RANDOM or name.startswith(ITEM):
                 continue

@@ -22,7 +22,7 @@ class Shape:
     levels: Ints  # (levels + 1,) first node of each level; level 0 is the root
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Align what was unpickled: some transports, such as Dask's, hand out arrays that begin anywhere in memory."""
+        """Align unpickled arrays: some transports, such as Dask's, place them anywhere in memory."""
         self.__dict__.update({name: np.require(array, requirements=["C", "A"]) for name, array in state.items()})
 
     @property

@@ -48,14 +48,14 @@ def _branch(
 
 
 def tree_as_html(tree: Tree) -> str:
-    """An outline whose clusters open and close, the top ones open; what is left out is counted."""
+    """An outline whose clusters open and close, the top ones open, with a count of the omitted nodes."""
     from banditree.base.document import Document, Outline
 
     return Document(summary(tree), (Outline(outline(tree)),)).to_fragment(tree_as_text(tree))
 
 
 def outline(tree: Tree, describe: Callable[[int], str] = lambda node: "") -> list[Line]:
-    """Outline a tree for a page, kept short however many arms there are; what is left out is counted.
+    """Outline a tree for a page, kept short however many arms there are, with a count of the omitted nodes.
 
     ``describe`` says more about a node than its name and, for a cluster, its number of arms.
     """
