@@ -175,6 +175,25 @@ def test_the_log_has_one_row_per_decision(server: Server) -> None:
         assert (line["arm"], float(line["propensity"])) == (row["arm"], row["propensity"])
 
 
+@pytest.mark.parametrize("form", ["ndjson", "csv"])
+def test_the_log_is_continued_where_one_left_off(tmp_path: Path, form: str) -> None:
+    with serving(tmp_path) as server:
+        for place in range(7):
+            server.http.post("/v1/decisions", json={"id": f"d{place}"})
+        server.http.put("/v1/decisions/d0/reward", json={"reward": 1})
+        found, after, sizes = list[str](), "0", list[int]()
+        while not sizes or sizes[-1]:
+            answer = server.http.get(f"/v1/log?format={form}&after={after}&limit=3")
+            after = answer.headers["banditree-next"]
+            lines = answer.text.splitlines()[form == "csv" :]
+            ids = [line.partition(",")[0] if form == "csv" else json.loads(line)["id"] for line in lines]
+            found += ids
+            sizes.append(len(ids))
+        assert (found, sizes) == ([f"d{place}" for place in range(7)], [3, 3, 1, 0])
+        server.http.post("/v1/decisions", json={"id": "later"})
+        assert "later" in server.http.get(f"/v1/log?after={after}").text
+
+
 def test_events_are_told_as_they_happen_and_again_from_where_one_was(server: Server) -> None:
     before = server.http.get("/readyz").json()["events"]
     with server.http.stream("GET", "/v1/events", headers={"last-event-id": str(before)}) as stream:
