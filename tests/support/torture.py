@@ -41,6 +41,7 @@ PLANS = {
     OTHER: Plan(ARMS, WINDOW, OTHER, source="torture"),
 }
 CLIENTS = 4
+PATIENCE_SECONDS = 10.0
 MOST_ANSWERS = 120  # a server is killed after so many answers at most
 FORKS = multiprocessing.get_context("forkserver")
 FORKS.set_forkserver_preload(["tests.support.torture"])
@@ -319,12 +320,17 @@ def find(log: EventLog, ids: Iterable[str]) -> dict[str, list[Event]]:
 
 
 def finish(url: str, ledgers: Sequence[Ledger]) -> None:
-    """Send again what was left without an answer: it is accepted, whether it had been kept or not."""
+    """Send again what was left without an answer: it is accepted, whether it had been kept or not.
+
+    A 503, as from a process that lost its turn while others had the machine, is for a moment.
+    """
     for place, ledger in enumerate(ledgers):
         client = ClientThread(url, ledger, "finish", place)
         with httpx.Client(base_url=url, timeout=120, trust_env=False) as http:
-            for id_ in [id_ for id_ in ledger.asked if id_ not in ledger.answered]:
-                client.decide(http, id_)
+            end = time.monotonic() + PATIENCE_SECONDS
+            while time.monotonic() < end and (left := [id_ for id_ in ledger.asked if id_ not in ledger.answered]):
+                for id_ in left:
+                    client.decide(http, id_)
             for id_ in [id_ for id_ in ledger.sent if id_ not in ledger.accepted]:
                 client.reward(http, id_)
             for id_ in ledger.unshown - ledger.withdrawn:
