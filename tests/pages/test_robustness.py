@@ -72,6 +72,9 @@ def test_the_page_says_where_ats_is_behind_in_one_line_per_world() -> None:
     text = pages.losses(groups)
     assert "On 1 of 2 worlds" in text
     assert f"| hard | 100 / 1,000 | 0.83 / 1.50 | TS | 0.83 / 1.50 | {HIDDEN} |" in text
+    assert "| hard | 100 / 1,000 | 0.83 / 1.50 | 0.83 / 1.50 | 0.83 / 1.50 | 0.83 / 1.50 |" in pages.hostile(
+        groups["some"]
+    )
     summary = pages.summary(groups, ("TS",))
     assert "| ... the largest | 1.50 |" in summary
     assert "1 of 3" in summary

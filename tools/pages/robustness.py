@@ -163,6 +163,11 @@ class Point:
         """Two standard errors of the paired ratio."""
         return 2 * ratio_of(self.regret[self.world.ours], self.regret[policy])[1]
 
+    def tail(self, policy: str, quantile: float) -> float:
+        """The ratio of two quantiles over seeds: the median regret, or what one run in twenty exceeds."""
+        ours, theirs = (np.quantile(self.regret[name], quantile) for name in (self.world.ours, policy))
+        return float(ours / max(theirs, 1e-9))
+
     def is_clearly(self, policy: str) -> bool:
         """Whether ours has clearly more regret."""
         return self.ratio(policy) - self.reach(policy) > 1.0
@@ -227,8 +232,23 @@ def trees_page(lines: list[Line], folder: Path) -> str:
         return HEAD
     picture = draw(groups, folder / "images" / "robustness.png", "ATS", "TS")
     parts = [HEAD, "## In short\n", summary(groups, (f"ATS {NO_TREE}", "TS", "HierTS")), picture]
+    parts += ["## Worlds made against it\n", hostile(groups.get("made against ATS", []))]
     parts += ["## Where it loses, and why\n", losses(groups), WORLDS, f"{seeds_of(lines)}\n"]
     return "\n".join([*parts, "## Does regret grow like log T?\n", growth(points_of(long_worlds(), lines))])
+
+
+def hostile(worlds: Sequence[Sequence[Point]]) -> str:
+    """One line for each world, won or lost: its mean regret over that of others, and the tail over that of TS."""
+    rows = []
+    for world in worlds:
+        flat = world[0].world.flat
+        ratios = zip(
+            *((p.ratio(flat), p.ratio(p.best), p.tail(flat, 0.5), p.tail(flat, WORST)) for p in world), strict=True
+        )
+        cells = (" / ".join(f"{ratio:.2f}" for ratio in some) for some in ratios)
+        rows.append((world[0].world.name, " / ".join(f"{point.time:,}" for point in world), *cells))
+    header = ("world", "decisions", "over TS", "over the best", "median over that of TS", "one run in twenty exceeds")
+    return f"{table(Table(header, rows, left=2))}\n"
 
 
 def seeds_of(lines: Sequence[Line]) -> str:
@@ -262,11 +282,7 @@ def summary(groups: Mapping[str, Sequence[Sequence[Point]]], rivals: Sequence[st
             )
     flat = rivals[-2] if len(rivals) > 1 else rivals[0]
     for quantile, words in ((0.5, "median regret"), (WORST, "regret that one run in twenty exceeds")):
-        pairs = [
-            [(np.quantile(p.regret[p.world.ours], quantile), np.quantile(p.regret[flat], quantile)) for p in points]
-            for points in columns
-        ]
-        ratios = [[float(ours / theirs) for ours, theirs in some if theirs > 0] for some in pairs]
+        ratios = [[p.tail(flat, quantile) for p in points if np.median(p.regret[flat]) > 0] for points in columns]
         rows.append(
             (f"{words}, over that of {flat}: geometric mean", *(_cell(geometric_mean, some) for some in ratios))
         )
