@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from pyarrow import parquet
 
-from banditree.errors import InvalidValue
+from banditree.errors import BadFile, InvalidValue
 from banditree.service import archive as module
 from banditree.service.archive import archive
 from banditree.service.events import MAIN, iso, now
@@ -42,6 +42,28 @@ def test_a_store_that_03_archived_opens_with_any_options(old_store: Path, settin
     with inside(Plan(ARMS, settings), store=old_store) as (_, http):
         assert http.post("/v1/void", json={"ids": ["d45"]}).json() == {"voided": 1}
         assert http.get("/v1/tree").json()["nodes"][0]["plays"] == 16
+
+
+@pytest.mark.parametrize(
+    ("damage", "told"),
+    [
+        ("DELETE FROM banditree_snapshots WHERE settings LIKE 'base/%'", "missing"),
+        ("UPDATE banditree_snapshots SET data = x'00' WHERE settings LIKE 'base/%'", "damaged"),
+    ],
+)
+def test_a_store_without_what_03_archived_is_refused_and_stays_as_it_is(
+    old_store: Path, damage: str, told: str
+) -> None:
+    """It started as if nothing had been learned, or with voids that were accepted and never done."""
+    with closing(sqlite3.connect(old_store)) as connection:
+        with connection:
+            connection.execute(damage)
+        before = list(connection.iterdump())
+    with pytest.raises(BadFile, match=rf"{told}.*Restore a backup"), inside(Plan(ARMS, Settings()), store=old_store):
+        pass
+    with closing(sqlite3.connect(old_store)) as connection:
+        rows = [line for line in connection.iterdump() if "banditree_events" in line and line.startswith("INSERT")]
+        assert rows == [line for line in before if "banditree_events" in line and line.startswith("INSERT")]
 
 
 def play(http, n: int, start: int = 0) -> None:  # type: ignore[no-untyped-def]
