@@ -355,3 +355,28 @@ def logs(contestant: object, *, rows: int, seed: int) -> dict[str, float]:
     learned = perf_counter()
     bt.evaluate(log, policy, tree=tree, behaviour=np.full(100, 0.01), rng=seed)
     return {"read": read - begin, "learn": learned - read, "evaluate": perf_counter() - learned}
+
+
+ROWS = """
+    SELECT visit, arm, (hash(visit, 1) % 1000 < 50 + arm)::INT AS click, 0.01 AS p
+    FROM (SELECT range AS visit, (hash(range) % 100)::INT AS arm FROM range({rows}))
+"""
+
+
+def lake(contestant: object, *, rows: int) -> dict[str, float]:
+    """Seconds for ATS to learn a log that DuckDB makes up on the way, and for its evaluation; bytes of memory."""
+    import resource
+
+    import duckdb
+
+    duckdb.execute("SET enable_progress_bar = false")
+    tree = clusters(100, 10)
+    log = bt.read_log(duckdb.sql(ROWS.format(rows=rows)), arm="arm", reward="click", propensity="p", fold="visit")
+    begin = perf_counter()
+    policy = bt.ATS(tree, rng=0)
+    policy.learn(log)
+    learned = perf_counter()
+    result = bt.evaluate(log, policy, tree=tree)
+    assert result.rows == rows
+    taken = {"learn": learned - begin, "evaluate": perf_counter() - learned}
+    return taken | {"memory": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024.0}

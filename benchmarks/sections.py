@@ -353,6 +353,34 @@ def logs(arena: Arena, options: Options) -> Section:
     return section
 
 
+LAKE_TEXT = """
+A log that DuckDB keeps, 100 arms in 10 clusters: rows are made up on the way, so that no disk has a part in it. ATS
+learns it in one pass, and is evaluated by all estimators in another, on all cores. Memory is the process's highest.
+"""
+GIB, ROWS_PER_ARM = 2.0**30, 1000
+
+
+def lake(arena: Arena, options: Options) -> Section:
+    section = Section("Logs larger than memory", LAKE_TEXT)
+    rows, n, bytes_ = [], 1_000_000, 0.0
+    while n <= ROWS_PER_ARM * options.largest:
+        try:
+            found = arena.fresh(OURS, "benchmarks.own_jobs:lake", rows=n)
+        except Failed as error:
+            arena.failures[f"a lazy log of {n:,} rows"] = str(error)
+            break
+        bytes_ = found["memory"]
+        rows.append((f"{n:,}", figures(found["learn"]), figures(found["evaluate"]), figures(bytes_ / GIB)))
+        n *= 10
+    section.tables.append(("", Table(("rows", "learn, s", "evaluate, s", "memory, GiB"), rows)))
+    if rows:
+        memory_of_all = Spread.of([bytes_ / GIB])
+        section.targets.append(
+            Target(f"GiB to learn and evaluate {rows[-1][0]} rows", memory_of_all, 2.0, at_most=True, unit="")
+        )
+    return section
+
+
 SERVICE_TEXT = """
 `banditree serve` under load from 32 connections, beside a bare FastAPI endpoint that returns a constant; `Local`
 decides in the application's process. All take turns and are compared round by round.
@@ -411,6 +439,7 @@ SECTIONS: dict[str, Callable[[Arena, Options], Section]] = {
     "memory": memory,
     "decide": decide,
     "logs": logs,
+    "lake": lake,
     "service": served,
     "many": many,
 }

@@ -7,8 +7,10 @@ import html.parser
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from typer.testing import CliRunner, Result
 
@@ -19,6 +21,7 @@ from banditree.cli.main import application
 
 TREE = bt.Tree({"shoes": ["s1", "s2", "s3"], "hats": ["h1", "h2"], "bags": ["b1"]})
 MEANS = {"s1": 0.05, "s2": 0.1, "s3": 0.05, "h1": 0.4, "h2": 0.3, "b1": 0.1}
+COLUMNS: dict[str, Any] = {"arm": "item", "reward": "click", "propensity": "pscore"}
 OPTIONS = ["--arm", "item", "--reward", "click", "--propensity", "pscore", "--path", "kind"]
 
 
@@ -260,6 +263,42 @@ def test_what_the_service_wrote_needs_no_column_named(tmp_path: Path) -> None:
     with with_items.open("w", newline="") as file:
         csv.writer(file).writerows([["item", "kind"], *([arm, TREE.path(arm)[0]] for arm in TREE.arms)])
     assert call("evaluate", log, "--items", with_items, "--arm", "item", "--path", "kind").exit_code == 0
+
+
+def test_many_files_are_summed_by_duckdb(files: tuple[Path, Path], tmp_path: Path) -> None:
+    log, items = files
+    frame = pd.read_csv(log)
+    for at, name in enumerate(("a", "b")):
+        (tmp_path / "parts" / f"day={at}").mkdir(parents=True)
+        frame.iloc[at::2].to_csv(tmp_path / "parts" / f"day={at}" / f"{name}.csv.gz", index=False)
+    options: list[str | Path] = [*OPTIONS, "--items", items, "--time", "at", "--policy", "TSC"]
+    sources: list[list[str | Path]] = [[tmp_path / "parts" / "*" / "*.csv.gz"], [log, "--engine", "duckdb"]]
+    found = [call("evaluate", *source, *options, "--fold", "at", "--json") for source in sources]
+    for result in found:
+        assert result.exit_code == 0, result.stderr
+    first, other = (json.loads(result.stdout) for result in found)
+    assert first["rows"] == {"learned": 995, "evaluated": 995}
+    value = first["policies"]["TSC"]["dr"]["value"]
+    assert other["policies"]["TSC"]["dr"]["value"] == pytest.approx(value, rel=1e-9)
+    assert other["verdict"] == first["verdict"]
+    known = ope.contest({"TSC": bt.TSC}, bt.read_log(log, **COLUMNS, time="at", fold="at"), tree=TREE)
+    assert known.evaluations["TSC"]["dr"].value == pytest.approx(value, abs=0.02)
+    page = tmp_path / "page.html"
+    result = call("evaluate", tmp_path / "parts", *OPTIONS, "--items", items, "--target", "uniform", "--html", page)
+    assert result.exit_code == 0, result.stderr
+    assert "left out: dm, dr, sndr, switch-dr and dros, which need folds" in " ".join(result.stdout.split())
+    assert "--fold" in result.stdout
+    assert page.stat().st_size > 10_000
+    wrong: list[tuple[list[str | Path], str]] = [
+        ([tmp_path / "none*.csv", *options], "DuckDB cannot read"),
+        ([tmp_path / "parts", *OPTIONS, "--items", items], "no order; name the column of their times"),
+        ([log, *options, "--engine", "oracle"], "--engine='oracle' must be one of 'auto', 'duckdb', 'memory'"),
+        ([tmp_path / "parts", *options, "--policy", "LinATS", "--context", "day"], "kept by DuckDB"),
+    ]
+    for arguments, words in wrong:
+        result = call("evaluate", *arguments)
+        assert result.exit_code == 2
+        assert words in result.stderr
 
 
 def test_a_log_that_is_not_the_services_needs_its_columns(files: tuple[Path, Path]) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time as clock
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from threading import Thread
 from typing import Annotated, Any
 
 import numpy as np
@@ -24,7 +26,7 @@ from banditree.ope.contest import contest
 from banditree.ope.rejection import replay
 from banditree.ope.rows import ITEM, UNIFORM
 from banditree.policy.algorithms import PolicyChoice, parse_policy
-from banditree.simulation.progress import say
+from banditree.simulation.progress import ProgressLines, say
 from banditree.tree import Tree
 
 NO_PROPENSITY = (
@@ -179,10 +181,21 @@ class LogOptions:
         return self.log
 
     def _watched(self, log: Log) -> Log:
-        """Say what the engine of a lazy log computes."""
+        """Say what the engine of a lazy log computes, and now and then how far it is."""
         if isinstance(log, LazyLog) and not self.quiet:
             log.report = say
+            Thread(target=_say_how_far, daemon=True).start()
         return log
+
+
+def _say_how_far() -> None:
+    """Watch what DuckDB computes."""
+    import duckdb
+
+    lines = ProgressLines("DuckDB: ")
+    while True:
+        lines(max(duckdb.query_progress() / 100, 0.0))
+        clock.sleep(1.0)
 
 
 def _parse_context(names: list[str]) -> dict[str, str | None]:

@@ -144,6 +144,7 @@ def open_lake(path: Path, arm: str | None) -> Any:
         pattern = str(path / "**" / f"*{''.join(first.suffixes)}")
     kind = _kind(Path(pattern))
     duckdb.execute("SET preserve_insertion_order = false")
+    duckdb.execute("SET enable_progress_bar = true; SET enable_progress_bar_print = false")  # for those who ask
     with suppress(duckdb.Error):  # without its extension for time zones all times are in UTC
         duckdb.execute("SET TimeZone = 'UTC'")
     try:

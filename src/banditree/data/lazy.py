@@ -51,7 +51,7 @@ KEPT = (
 NO_CHUNKS = (
     "{} does not hand over rows in chunks; write them to Parquet files, and give duckdb.sql(\"from '*.parquet'\")"
 )
-NO_ORDER = "the rows of a lazy log have no order; name the column of their times: read_log(..., time=...)"
+NO_ORDER = "the rows of a lazy log have no order; name the column of their times: read_log(..., time=...), or --time"
 BANDS = (
     "propensities were summed in bands that are {:.1%} wide: ips, snips, dm, dr and sndr are exact; switch-dr, dros "
     "and intervals of rare rewards are approximate"
@@ -371,7 +371,8 @@ class LazyLog(Log):
             if spread > 0:
                 width = max(spread * parts / MAX_GROUPS, MIN_WIDTH)
                 rows, keys = rows.with_columns(bt_band=(c("bt_p").log() / width).floor()), [*keys, "bt_band"]
-        found = self._sum(rows, keys, sums, ranges, f"sums by {' and '.join(key.removeprefix('bt_') for key in keys)}")
+        by_what = " and ".join(key.removeprefix("bt_").replace("part", by.removesuffix("s")) for key in keys)
+        found = self._sum(rows, keys, sums, ranges, f"sums by {by_what}")
         codes = _number_arms(found.pop("bt_arm"), arms.ids)
         log = replace(_log_of(arms.ids, codes, found, centre), unusual=(usual, found["different"]))
         if self.estimated:

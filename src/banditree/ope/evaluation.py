@@ -403,7 +403,8 @@ def _leave_out(
     wanted: list[Estimator], dropped: list[Estimator], needs: Hint, notes: list[str], *, named: bool
 ) -> list[Estimator]:
     """Return the other estimators, and note what the dropped ones need; an error if they were asked for."""
-    labels = " and ".join(estimator.label for estimator in dropped)
+    *others, last = [estimator.label for estimator in dropped] or [""]
+    labels = f"{', '.join(others)} and {last}" if others else last
     if dropped and named:
         raise InvalidValue(f"{labels} {'needs' if len(dropped) == 1 else 'need'} {needs}")
     if dropped:
