@@ -286,9 +286,13 @@ def test_the_log_is_read_as_fast_as_its_client_reads(tmp_path: Path, monkeypatch
     long = decision_event("", now())
     long = long._replace(body=(long.body or {}) | {"path": ["x" * 2000, "a"]})
     append(store, [long._replace(id=f"{place:08d}") for place in range(rows)])
-    pages = []
-    look_up = views.LogReader._later
-    monkeypatch.setattr(views.LogReader, "_later", lambda self, ids: (pages.append(len(ids)), look_up(self, ids))[1])
+    pages, look_up = list[int](), views.LogReader._later
+
+    def counted(reader: views.LogReader, ids: Any) -> Any:
+        pages.append(len(ids))
+        return look_up(reader, ids)
+
+    monkeypatch.setattr(views.LogReader, "_later", counted)
     with inside(Plan(TREE, Settings(policy="TSC")), store=store) as (service, http):
         with socket.socket() as client:
             client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)

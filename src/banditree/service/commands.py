@@ -279,7 +279,7 @@ class ChangeArms(Command):
         remove = [arm for arm in dict.fromkeys(self.remove) if arm not in gone]
         changes = {"add": add, "move": self.move, "remove": remove}
         body = {what: value for what, value in changes.items() if value}
-        after = change_tree(tree, body)
+        after = state.tree_after(body)
         if after.n_arms > tree.n_arms:
             state.settings.check_size(after.n_arms)
         done = {"added": len(add), "moved": len(self.move), "removed": len(remove), "arms": after.n_arms}

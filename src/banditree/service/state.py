@@ -60,6 +60,7 @@ class State:
         self.features: Features | None = None if settings.features is None else Features.from_dict(settings.features)
         self._policy: Policy | None = None
         self.control: Policy | None = None  # the control policy, if it is one that learns
+        self._changed: tuple[Tree | None, dict[str, Any] | None, Tree | None] = (None, None, None)  # of `tree_after`
         self._category: dict[str, str] = {}
         self._skipped: set[str] = set()  # ids of voided decisions, while folding
 
@@ -253,8 +254,18 @@ class State:
             self._category[arm] = category
         return category
 
+    def tree_after(self, body: dict[str, Any]) -> Tree:
+        """Return the tree after a change. A command asks for it, and the fold of its event once more."""
+        tree = None if self._policy is None else self._policy.tree
+        before, known, after = self._changed
+        if after is None or before is not tree or known is not body:
+            after = change_tree(tree, body)
+            self._changed = tree, body, after
+        return after
+
     def _change(self, body: dict[str, Any]) -> None:
-        tree = change_tree(None if self._policy is None else self._policy.tree, body)
+        tree = self.tree_after(body)
+        self._changed = None, None, None
         if self._policy is None:
             self._policy, self.control = self.settings.build(tree), self.settings.build_control(tree)
             self.catalogue = digest(body["add"])
