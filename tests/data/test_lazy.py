@@ -232,6 +232,19 @@ def test_splitting_by_time_leaves_about_the_share(engine: Make) -> None:
     assert first.counts(TREE)[1] == pytest.approx(times.counts(TREE)[1])
 
 
+def test_rows_of_the_same_time_stay_together(engine: Make) -> None:
+    frame = made().assign(click=1.0)
+    frame["at"] = frame["at"].dt.floor("5D")  # 4 times, about 118 rows each
+    log = bt.read_log(engine(frame), **COLUMNS, time="at")
+    sizes = frame.groupby("at").size().to_list()
+    for share, of in ((0.01, 1), (0.31, 1), (0.5, 2), (0.99, len(sizes) - 1)):
+        if share in (0.01, 0.99):
+            with pytest.raises(InvalidValue, match="leaves one part empty"):
+                log.split(share)
+        else:
+            assert [len(part) for part in log.split(share)] == [sum(sizes[:of]), sum(sizes[of:])]
+
+
 def test_shares_that_leave_a_part_empty_are_refused() -> None:
     frame = made().assign(at=5.0)
     with pytest.raises(InvalidValue, match="leaves one part empty"):

@@ -184,10 +184,11 @@ def test_two_workers_of_a_dask_cluster_sum_the_same() -> None:
     distributed = pytest.importorskip("distributed")
     frame = made(500)
     options: dict[str, Any] = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
-    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster):
+    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
         log = bt.read_log(to_dask(frame, npartitions=2), **COLUMNS)
         assert isinstance(log, LazyLog)
         ours = bt.evaluate(log, TARGET, tree=TREE)
+        assert client.run_on_scheduler(lambda dask_scheduler: dask_scheduler.transition_counter) > 10
     agree(ours, bt.evaluate(bt.read_log(frame, **COLUMNS), TARGET, tree=TREE))
 
 

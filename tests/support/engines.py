@@ -8,7 +8,6 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-import dask
 import duckdb
 import polars as pl
 
@@ -16,17 +15,11 @@ to_dask: Any = import_module("dask.dataframe").from_pandas  # which has no types
 Make = Callable[[Any], Any]
 
 
-_connections: list[Any] = []  # old versions of DuckDB close one that nothing refers to
-
-
 def on_duckdb(frame: Any) -> Any:
-    _connections.append(duckdb.connect())
-    _connections[-1].register("rows", frame)
-    return _connections[-1].table("rows")
+    return duckdb.connect().from_df(frame)
 
 
 def on_dask(frame: Any) -> Any:
-    dask.config.set(scheduler="synchronous")
     return to_dask(frame, npartitions=2)
 
 

@@ -159,8 +159,8 @@ class LazyLog(Log):
     def split(self, share: float = 0.5) -> tuple[LazyLog, LazyLog]:
         """Split into the earlier ``share`` of the rows, to about a thousandth, and the rest."""
         share = real("share", share, 0.0, 1.0, why="the part of the rows that comes first")
-        (cut,), end = self._cuts([share])
-        if cut >= end:
+        first, cut, end = self._cuts([share])
+        if not first < cut < end:
             raise InvalidValue(
                 f"share={share} of {count(len(self), 'row')} leaves one part empty; give a share nearer to 0.5"
             )
@@ -352,7 +352,7 @@ class LazyLog(Log):
         c, arms, centre = nw.col, self.summed(), self._centre
         rows, keys, parts, width = self._cleaned.filter(~c("bt_r").is_null()), ["bt_arm"], 1, 0.0
         if by == "blocks":
-            cuts, _ = self._cuts(np.arange(1, BLOCKS) / BLOCKS)
+            _, *cuts, _ = self._cuts(np.arange(1, BLOCKS) / BLOCKS)
             rows = rows.with_columns(bt_part=_count_true([c("bt_time") >= cut for cut in cuts]))
             parts = BLOCKS
         elif (self.named.fold or self.named.time) is not None:
@@ -369,7 +369,7 @@ class LazyLog(Log):
             ranges |= dict.fromkeys(("least", "most"), c("bt_p"))
             spread = float(np.log(arms.reach[1] / arms.reach[0]).sum())
             if spread > 0:
-                width = max(spread * parts / MAX_GROUPS, MIN_WIDTH)
+                width = max(spread * parts / MAX_GROUPS, MIN_WIDTH) if len(arms) > MAX_GROUPS else MIN_WIDTH
                 rows, keys = rows.with_columns(bt_band=(c("bt_p").log() / width).floor()), [*keys, "bt_band"]
         by_what = " and ".join(key.removeprefix("bt_").replace("part", by.removesuffix("s")) for key in keys)
         found = self._sum(rows, keys, sums, ranges, f"sums by {by_what}")
@@ -402,32 +402,37 @@ class LazyLog(Log):
         wanted = (*keys[1:], *sums, *ranges)
         return {"bt_arm": found["bt_arm"], **{name: np.array(found[name], np.float64) for name in wanted}}
 
-    def _cuts(self, shares: Sequence[float] | Floats) -> tuple[list[float], float]:
-        """Find times before which these shares of the rows lie, by looking ever closer; also one after all rows."""
+    def _cuts(self, shares: Sequence[float] | Floats) -> list[float]:
+        """Find the first time, times before which about these shares of the rows lie, and one after all."""
         import narwhals as nw
 
         if self.named.time is None:
             raise InvalidValue(NO_ORDER)
-        time, n = nw.col("bt_time"), self.summed().counted.sum()
+        n = self.summed().counted.sum()
+        time, wanted = nw.col("bt_time"), np.asarray(shares) * n
         rows = self._cleaned.filter(~nw.col("bt_r").is_null()).with_columns(bt_time=time.cast(nw.Float64))
-        ends = self._ask(rows.select(time.min().alias("low"), time.max().alias("high")), "the first and the last time")
-        spans = [(float(ends["low"][0]), float(np.nextafter(ends["high"][0], np.inf)), float(n))]
+
+        def look(low: float, high: float) -> list[tuple[float, float, float]]:
+            """Return the first and the last time in each part of a span, and the number of rows: (parts,)."""
+            part = rows.filter((time >= low) & (time <= high)) if low < high else rows
+            step = (high - low) / BINS if low < high else np.inf
+            part = part.with_columns(bt_bin=((time - low) / step).floor(), bt_one=nw.lit(1.0))
+            sums = part.group_by("bt_bin").agg(low=time.min(), high=time.max(), n=nw.col("bt_one").sum())
+            found = self._ask(sums, "rows by time")
+            return [*zip(found["low"], found["high"], found["n"], strict=True)]
+
+        spans = look(0.0, 0.0)
         while True:
             spans.sort()
-            reached = np.cumsum([rows_in for *_, rows_in in spans])
-            at = np.minimum(np.searchsorted(reached, np.asarray(shares) * n), len(spans) - 1)
-            wide = [spans[one] for one in at if _is_wide(spans[one], n)]
+            reached = np.cumsum([0.0, *(k for *_, k in spans)])  # before each span, and after the last
+            at = np.clip(np.searchsorted(reached, wanted) - 1, 0, len(spans) - 1)
+            wide = [spans[one] for one in at if spans[one][2] > 4 * n / BINS and spans[one][0] < spans[one][1]]
             if not wide:
-                return [spans[one][1] for one in at], spans[-1][1]
-            low, high, _ = wide[0]
-            step = (high - low) / BINS
-            part = rows.filter((time >= low) & (time < high)).with_columns(
-                bt_bin=((time - low) / step).floor(), bt_one=nw.lit(1.0)
-            )
-            found = self._ask(part.group_by("bt_bin").agg(n=nw.col("bt_one").sum()), "rows by time")
-            counts = np.bincount(np.minimum(np.array(found["bt_bin"], np.intp), BINS - 1), found["n"])
+                starts = np.array([*(low for low, *_ in spans), np.nextafter(spans[-1][1], np.inf)])
+                is_after = np.abs(reached[at + 1] - wanted) <= np.abs(reached[at] - wanted)
+                return [float(cut) for cut in (starts[0], *starts[at + is_after], starts[-1])]
             spans.remove(wide[0])
-            spans += [(low + i * step, low + (i + 1) * step, float(k)) for i, k in enumerate(counts) if k]
+            spans += look(*wide[0][:2])
 
     def _paths(self, ids: Sequence[Any]) -> dict[Any, tuple[Any, ...]]:
         """Read each arm's path; if it has moved, the latest one."""
@@ -446,12 +451,6 @@ class LazyLog(Log):
 
 
 # ---------------------------------------------------------------- from what the engine found
-
-
-def _is_wide(span: tuple[float, float, float], n: float) -> bool:
-    """Whether a span of times has too many rows, and can be divided."""
-    low, high, rows = span
-    return rows > 4 * n / BINS and high - low > 1e-12 * max(abs(low), abs(high))
 
 
 def _count_true(tests: Sequence[Any]) -> Any:
