@@ -200,14 +200,18 @@ class LazyLog(Log):
 
     # ------------------------------------------------------------ what the engine computes
 
-    def _ask(self, frame: Any, what: str) -> dict[str, list[Any]]:
-        """Let the engine compute a table, and fetch its columns."""
+    def _fetch(self, frame: Any, what: str) -> Any:
+        """Let the engine compute a table, and fetch it: a data frame of narwhals."""
         self.report(f"{self.engine}: {what}")
         try:
-            table = frame.collect(backend="pyarrow")
-            return {name: table[name].to_list() for name in table.columns}
+            return frame.collect(backend="pyarrow")
         except Exception as cause:
             raise EngineFailed(f"{self.engine} failed while computing {what}: {cause}") from cause
+
+    def _ask(self, frame: Any, what: str) -> dict[str, list[Any]]:
+        """Let the engine compute a small table, and fetch its columns."""
+        found: dict[str, list[Any]] = self._fetch(frame, what).to_dict(as_series=False)
+        return found
 
     @cached_property
     def schema(self) -> Any:
@@ -398,9 +402,11 @@ class LazyLog(Log):
             for name in ranges
         ]
         grouped = rows.with_columns(**columns).group_by(*keys)
-        found = self._ask(grouped.agg(*(nw.col(f"bt_of_{name}").sum().alias(name) for name in sums), *ends), what)
+        summed = grouped.agg(*(nw.col(f"bt_of_{name}").sum().alias(name) for name in sums), *ends)
+        found = self._fetch(summed, what)
         wanted = (*keys[1:], *sums, *ranges)
-        return {"bt_arm": found["bt_arm"], **{name: np.array(found[name], np.float64) for name in wanted}}
+        floats = {name: np.array(found[name].cast(nw.Float64).to_numpy(), np.float64) for name in wanted}
+        return {"bt_arm": found["bt_arm"].to_list(), **floats}
 
     def _cuts(self, shares: Sequence[float] | Floats) -> list[float]:
         """Find the first time, times before which about these shares of the rows lie, and one after all."""
