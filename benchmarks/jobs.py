@@ -11,13 +11,15 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree.base.arrays import Floats
 from benchmarks.contestants import Agent, Library, Setting
+
+if TYPE_CHECKING:
+    from banditree.base.arrays import Floats
 
 # ---------------------------------------------------------------- problems
 

@@ -9,13 +9,15 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from banditree.base.arrays import Floats
 from benchmarks.harness import Contestant
 from contest.worlds import World
+
+if TYPE_CHECKING:
+    from banditree.base.arrays import Floats
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree.base.arrays import Floats
-
 if TYPE_CHECKING:
     import banditree as bt
+    from banditree.base.arrays import Floats
 
 
 @dataclass(frozen=True)

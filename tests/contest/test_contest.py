@@ -44,6 +44,14 @@ def test_every_environment_can_be_named_in_a_list_with_commas() -> None:
     assert not [environment.name for environment in ENVIRONMENTS if "," in environment.name]
 
 
+def test_what_other_libraries_run_needs_no_banditree() -> None:
+    """They play in environments of their own, where NumPy alone is installed beside them."""
+    modules = "contest.contestants, contest.play, contest.worlds, benchmarks.harness, benchmarks.jobs, benchmarks.peers"
+    code = f"import sys; sys.modules['banditree'] = None; import {modules}"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-1000:]
+
+
 def test_rewards_are_around_their_means() -> None:
     for name in ("mixed 20", "shop 300"):
         world = next(e for e in ENVIRONMENTS if e.name == name).world(3, horizon=2000)
