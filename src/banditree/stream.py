@@ -76,13 +76,13 @@ Rng: TypeAlias = "np.random.Generator | Stream"  # what the engines draw from
 Seed: TypeAlias = "int | np.integer[Any] | np.random.SeedSequence | Rng | None"  # what users give as ``rng``
 
 
-def _fill(fill: Callable[[int], NDArray[Any]], size: Size) -> Any:
+def _fill(fill: Callable[[int], NDArray[Any]], size: Size) -> object:
     if size is None:
         return fill(1)[0].item()
     return fill(int(np.prod(size, dtype=np.int64))).reshape(size)
 
 
-def _per_element(fill: Callable[..., Floats], size: Size, *params: ArrayLike) -> Any:
+def _per_element(fill: Callable[..., Floats], size: Size, *params: ArrayLike) -> object:
     """Draw once for each element of the parameters, broadcast together and to ``size``."""
     try:
         arrays = [np.asarray(param, dtype=np.float64) for param in params]

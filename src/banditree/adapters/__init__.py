@@ -53,7 +53,7 @@ def coba(factory: Factory, path: Path | None = None, *, rng: Seed = None) -> Cob
     return CobaLearner(factory, path, rng)
 
 
-def river(factory: Factory, tree: Tree, *, reward_obj: Any = None, burn_in: int = 0, rng: Seed = None) -> Any:
+def river(factory: Factory, tree: Tree, *, reward_obj: object = None, burn_in: int = 0, rng: Seed = None) -> Any:
     """Return a river bandit policy that decides by a policy of banditree.
 
     Parameters

@@ -71,7 +71,7 @@ class CobaLearner(Learner):  # type: ignore[misc]
             raise InvalidValue("there are no actions to choose from; policies of banditree need a list of actions")
         keys = [key_of(action) for action in actions]
         names: dict[Hashable, Name] = {}  # of actions that are new
-        clusters: dict[Name, Sequence[Any]] = {}
+        clusters: dict[Name, Sequence[object]] = {}
         for key, action in zip(keys, actions, strict=True):
             if key not in self._arms and key not in names:
                 name = _name_of(action)
@@ -83,7 +83,7 @@ class CobaLearner(Learner):  # type: ignore[misc]
         self._names.update(clusters)
         return policy, [self._arms[key] for key in keys]
 
-    def _clusters(self, action: Action) -> Sequence[Any]:
+    def _clusters(self, action: Action) -> Sequence[object]:
         clusters = self._path(action)
         if isinstance(clusters, str | bytes) or not isinstance(clusters, Sequence):
             raise InvalidType(f"path({action!r:.60}) is {clusters!r:.60}; return a tuple of cluster names")
@@ -138,11 +138,11 @@ def _limits(policy: Policy, arms: list[Name]) -> list[Name] | None:
     return None if len(set(arms)) == policy.tree.n_arms else arms
 
 
-def _refuse_batch(*values: Any) -> None:
+def _refuse_batch(*values: object) -> None:
     """Refuse a batch: coba then calls once for each of its rows."""
     if any(map(is_batch, values)):
         raise InvalidType("this learner takes one interaction at a time")
 
 
-def _plain(value: object) -> Any:
+def _plain(value: object) -> object:
     return value if isinstance(value, str | int | float | None) else str(value)

@@ -163,7 +163,7 @@ def features_of(context: object) -> dict[Hashable, float]:
     return features
 
 
-def _leaves(key: tuple[Any, ...], value: object) -> Iterable[tuple[tuple[Any, ...], Any]]:
+def _leaves(key: tuple[object, ...], value: object) -> Iterable[tuple[tuple[object, ...], object]]:
     """Walk a context of lists and mappings, which may be nested, as one-hot tuples are in coba's lists."""
     if value is None and not key:
         return

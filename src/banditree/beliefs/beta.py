@@ -41,7 +41,7 @@ class Beta(Belief):
         strength = float(1 / min(estimate.of_another, MAX_SPREAD) - 1)
         return Beta(estimate.mean * strength, (1 - estimate.mean) * strength)
 
-    def rows(self, n_nodes: int, own: Mapping[int, Any]) -> BetaRows:
+    def rows(self, n_nodes: int, own: Mapping[int, object]) -> BetaRows:
         return BetaRows(per_node(n_nodes, self.a, own, "a"), per_node(n_nodes, self.b, own, "b"))
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -27,7 +26,7 @@ class Counts(Belief):
     def prior_from_siblings(self, rows: Rows, leaves: Indices) -> Belief | None:
         raise InvalidValue("counts have no prior: a new arm is tried first; leave prior= out")
 
-    def rows(self, n_nodes: int, own: Mapping[int, Any]) -> CountsRows:
+    def rows(self, n_nodes: int, own: Mapping[int, object]) -> CountsRows:
         return CountsRows(n_nodes)
 
 

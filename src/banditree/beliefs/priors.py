@@ -24,7 +24,7 @@ def parts(prior: Prior) -> tuple[Belief, dict[Any, Belief]]:
     """
     if isinstance(prior, Belief):
         return prior, {}
-    mapping: Any = prior
+    mapping: object = prior
     if not isinstance(mapping, Mapping) or not mapping:
         raise InvalidType(
             f"a prior is a belief such as bt.Beta(1, 1), or a mapping from clusters or arms to beliefs; not {mapping!r}"
@@ -51,12 +51,12 @@ def resolve(tree: Tree, own: Mapping[Any, Belief]) -> dict[Any, Belief]:
 
     A key is an arm, the name of a cluster, or a path; a path that ends in ``...`` stands for everything below it.
     """
-    named: dict[Any, list[tuple[Any, ...]]] = {}
+    named: dict[object, list[tuple[object, ...]]] = {}
     if own:
         for path, _ in _clusters(tree):
             named.setdefault(path[-1], []).append(path)
             named.setdefault(path, []).append(path)
-    by_path: dict[Any, Belief] = {}
+    by_path: dict[object, Belief] = {}
     for key, belief in own.items():
         below = isinstance(key, tuple) and key[-1:] == (...,)
         name = key[:-1] if below else key
@@ -92,7 +92,7 @@ def by_node(full: Tree, walked: Tree, own: Mapping[Any, Belief]) -> dict[int, Be
     return priors
 
 
-def _below(full: Tree, walked: Tree, at_path: Mapping[tuple[Any, ...], int], path: tuple[Any, ...]) -> list[int]:
+def _below(full: Tree, walked: Tree, at_path: Mapping[tuple[object, ...], int], path: tuple[Any, ...]) -> list[int]:
     """Return the walked nodes of all clusters and arms below a cluster of the given tree."""
     top = full.nodes.cluster(path)
     clusters = [node for other, node in at_path.items() if len(other) > len(path) and other[: len(path)] == path]
@@ -116,7 +116,7 @@ def _is_arm(tree: Tree, key: object) -> bool:
     return key in tree
 
 
-def _clusters(tree: Tree) -> Iterator[tuple[tuple[Any, ...], int]]:
+def _clusters(tree: Tree) -> Iterator[tuple[tuple[object, ...], int]]:
     """Yield (path, node) of every cluster except the root."""
     for node in tree.shape.inner.tolist()[1:]:
         yield tree.nodes.path(node), node

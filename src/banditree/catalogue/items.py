@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -65,11 +65,11 @@ class Catalogue:
         self,
         tree: Tree,
         plays: object = None,
-        successes: Any = None,
+        successes: object = None,
         *,
         means: object = None,
-        reward_mean: Any = None,
-        reward_sd: Any = None,
+        reward_mean: object = None,
+        reward_sd: object = None,
         notes: Iterable[str] = (),
     ) -> None:
         given = {"plays": plays, "successes": successes, "means": means}
@@ -142,7 +142,7 @@ class Catalogue:
         """Draw the true means of all arms n times from their posterior; once if the means are known: (n, arms)."""
         return self.posterior.draws(n, rng) if self.means is None else self.means[None, :]
 
-    def policy(self, policy: Callable[..., P], *, weight: float = 1.0, rng: Seed = None, **options: Any) -> P:
+    def policy(self, policy: Callable[..., P], *, weight: float = 1.0, rng: Seed = None, **options: object) -> P:
         """Build a policy that starts from the catalogue's data.
 
         Parameters
@@ -220,7 +220,7 @@ def _draw(rng: Rng, posterior: Posterior) -> Instance:
     return Instance({"catalogue": posterior.tree}, posterior.rewards, means=posterior.draw(rng))
 
 
-def tree_of(catalogue: Any) -> Tree:
+def tree_of(catalogue: object) -> Tree:
     """Return the tree of a catalogue; anything else is an error that says how to read a catalogue."""
     if not isinstance(catalogue, Catalogue):
         how = "read it first with bt.read_catalogue(file, arm=..., path=[...], plays=..., successes=...)"

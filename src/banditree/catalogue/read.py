@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -217,7 +216,7 @@ def _check_played(table: Columns, column: str, n: Floats) -> None:
         table.report_table("no arm was ever played; give at least one arm with plays", column)
 
 
-def _count_log(log: Any, tree: Any) -> Catalogue:
+def _count_log(log: object, tree: object) -> Catalogue:
     """Count the rows of a log per arm: rewards of 0 and 1 as successes, others by mean and standard deviation."""
     if not isinstance(log, Log):
         raise InvalidType("name the column of the items, arm=...; tree= goes with a log from bt.read_log")

@@ -101,7 +101,7 @@ class Candidate:
         return self.depth if self.kind.about.levels is None else self.kind.about.levels
 
 
-def _on_flat_tree(build: Callable[..., Policy], tree: Tree, **options: Any) -> Policy:
+def _on_flat_tree(build: Callable[..., Policy], tree: Tree, **options: object) -> Policy:
     return build(tree.cut(0), **options)
 
 

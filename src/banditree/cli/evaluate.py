@@ -327,7 +327,7 @@ def _target_name(target: str) -> str:
 
 def _policies(
     given: list[str] | None, log: Log, tree: Tree, *, none_by_default: bool = False
-) -> dict[str, Callable[..., Any]]:
+) -> dict[str, Callable[..., object]]:
     """Look up policies by name; by default those that the log and the tree allow."""
     names = split_names("--policy", given)
     if not names and none_by_default:
@@ -345,10 +345,10 @@ def _needs_categories(choice: PolicyChoice) -> bool:
     return not about.adapts and about.levels != 0
 
 
-def _factory(choice: PolicyChoice, log: Log, tree: Tree) -> Callable[..., Any]:
+def _factory(choice: PolicyChoice, log: Log, tree: Tree) -> Callable[..., object]:
     """Return what builds a policy. Linear ones need contexts; for rewards outside [0, 1] beliefs are Gaussian."""
     about = choice.kind.about
-    factory: Callable[..., Any] = choice.factory
+    factory: Callable[..., object] = choice.factory
     if tree.depth == 0 and _needs_categories(choice):
         raise InvalidValue(f"policy {choice.label} is the same as one without categories here: {NO_CATEGORIES}")
     if about.takes_contexts:

@@ -175,7 +175,7 @@ class Output:
 class _PlainFlags:
     """Shows flags in the help as ``--json``, not as ``--json <bool>``."""
 
-    def get_params(self, ctx: Any) -> list[Any]:
+    def get_params(self, ctx: object) -> list[Any]:
         params: list[Any] = super().get_params(ctx)  # type: ignore[misc]
         for param in params:
             if getattr(param, "is_flag", False) and param.metavar is None:

@@ -18,13 +18,13 @@ FEATURES = "What requests tell: device=phone|tablet,age=18..90,returning=bool, o
 Names = list[str] | None
 
 
-def _experiment(flag: str) -> Any:
+def _experiment(flag: str) -> object:
     """Describe an option as the field of `Settings` or `Source` does that it is for."""
     part = OF_EXPERIMENT[flag[2:].replace("-", "_")]
     return typer.Option(flag, rich_help_panel="Experiment", show_default=part.default != "", **part.metadata)
 
 
-def _service(flag: str, metavar: str | None, text: str, **more: Any) -> Any:
+def _service(flag: str, metavar: str | None, text: str, **more: Any) -> object:
     return typer.Option(flag, metavar=metavar, help=text, rich_help_panel="Service", **more)
 
 
@@ -120,7 +120,7 @@ def serve_command(
         serve(plans, store=store, host=host, port=port, access=access)
 
 
-def _refuse_beside_config(given: dict[str, Any]) -> None:
+def _refuse_beside_config(given: dict[str, object]) -> None:
     """Refuse options of one experiment beside a file that has those of all."""
     defaults = {name: part.default for name, part in OF_EXPERIMENT.items()}
     ignored = [name for name, value in given.items() if value is not None and value != defaults.get(name)]

@@ -66,7 +66,7 @@ def name(value: object) -> Name:
     return None if looks_missing(value) else str(value).strip()
 
 
-def _parse_distinct(values: Sequence[object], parse: Callable[[Any], T]) -> list[T]:
+def _parse_distinct(values: Sequence[object], parse: Callable[[object], T]) -> list[T]:
     """Parse each distinct cell once, if cells that are equal have the same type (1 equals True)."""
     if len(set(map(type, values)) - {type(None)}) > 1:
         return [parse(value) for value in values]
@@ -155,7 +155,7 @@ def kind_of(values: Sequence[object], *, untyped: bool) -> str:
     return "category" if not untyped or is_code or bool(np.isnan(numbers(distinct)[0]).all()) else "number"
 
 
-def _as_key(value: object) -> Any:
+def _as_key(value: object) -> object:
     return str(value) if isinstance(value, NESTED) else value
 
 

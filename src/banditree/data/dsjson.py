@@ -60,7 +60,7 @@ def load_dsjson(
     return the names of the context's columns, and whether propensities were estimated.
     """
     path = existing_file(source)
-    columns: dict[str, list[Any]] = {name: [] for name in COLUMNS}
+    columns: dict[str, list[object]] = {name: [] for name in COLUMNS}
     table = Columns(path.name, columns, [])
     rows: list[int] = []
     names, is_estimated, skipped, others = list(context), False, 0, 0
@@ -88,7 +88,7 @@ def load_dsjson(
     return table, names, is_estimated
 
 
-def _lines(path: Path, max_bytes: int, table: Columns) -> Iterator[tuple[int, Mapping[str, Any]]]:
+def _lines(path: Path, max_bytes: int, table: Columns) -> Iterator[tuple[int, Mapping[str, object]]]:
     for row, text in enumerate(read_bytes(path, max_bytes).splitlines(), start=1):
         if not text.strip():
             continue
@@ -102,7 +102,7 @@ def _lines(path: Path, max_bytes: int, table: Columns) -> Iterator[tuple[int, Ma
             table.problems.append(Defect(row, None, "not a JSON object; every line of a decision log is one"))
 
 
-def _add(columns: dict[str, list[Any]], line: Mapping[str, Any], arm: str | None, names: Sequence[str]) -> str:
+def _add(columns: dict[str, list[object]], line: Mapping[str, Any], arm: str | None, names: Sequence[str]) -> str:
     """Add a decision to the columns, or say what is wrong with it."""
     shared = line["c"]
     actions = shared.get("_multi") if isinstance(shared, Mapping) else None
@@ -136,9 +136,9 @@ def _add(columns: dict[str, list[Any]], line: Mapping[str, Any], arm: str | None
     return ""
 
 
-def _feature(features: Mapping[str, object], name: str) -> Any:
+def _feature(features: Mapping[str, object], name: str) -> object:
     """Find a feature by its name, "TAction.topic" or "topic" in any namespace; None if there is none."""
-    value: Any = features
+    value: object = features
     for part in name.split("."):
         value = value.get(part) if isinstance(value, Mapping) else None
     if value is None:
@@ -162,7 +162,7 @@ def write_dsjson(log: Log, path: str | os.PathLike[str]) -> None:
         )
     actions = ", ".join(_action(arm, None if log.paths is None else log.paths.get(arm)) for arm in log.ids)
     n_arms, names = len(log.ids), list(log.columns)
-    ours: dict[str, Any] = {"context": names} | ({"estimated": True} if log.estimated else {})
+    ours: dict[str, object] = {"context": names} | ({"estimated": True} if log.estimated else {})
     dates = log.times is not None and log.times.dtype.kind == "M"
     lines = []
     for row in range(len(log)):
@@ -170,7 +170,7 @@ def write_dsjson(log: Log, path: str | os.PathLike[str]) -> None:
         shared = json.dumps({SHARED: {name: log.columns[name][row] for name in names}}) if names else "{}"
         ranked = [index + 1, *(other for other in range(1, n_arms + 1) if other != index + 1)]
         rest = (1 - propensity) / (n_arms - 1) if n_arms > 1 else 0.0
-        line: dict[str, Any] = {
+        line: dict[str, object] = {
             "_label_cost": -float(log.rewards[row]) + 0.0,
             "_label_probability": propensity,
             "_label_Action": index + 1,
@@ -187,9 +187,9 @@ def write_dsjson(log: Log, path: str | os.PathLike[str]) -> None:
     write_whole(path, [gzip.compress(content) if str(path).endswith(".gz") else content])
 
 
-def _action(arm: object, path: tuple[Any, ...] | None) -> str:
+def _action(arm: object, path: tuple[object, ...] | None) -> str:
     """Write an action: its id and its categories as features, and as they are under keys that VW ignores."""
-    action: dict[str, Any] = {"_id": arm, ACTION: {"id": str(arm)}}
+    action: dict[str, object] = {"_id": arm, ACTION: {"id": str(arm)}}
     if path is not None:
         action["_path"] = list(path)
         if len(path) > 1:

@@ -50,8 +50,8 @@ class Features:
     names: tuple[str, ...]  # (dim,) of the columns: "age", or "device=phone" for a level
     dim: int  # length of the vectors
 
-    def __init__(self, features: Mapping[str, Any]) -> None:
-        given: Any = features
+    def __init__(self, features: Mapping[str, object]) -> None:
+        given: object = features
         if not isinstance(given, Mapping) or not given:
             raise InvalidType(
                 f"features {features!r:.60} must be a mapping such as "
@@ -77,7 +77,7 @@ class Features:
             raise InvalidValue(f"two columns would be named {twice!r}; rename a feature or a level")
 
     @classmethod
-    def from_frame(cls, frame: Any) -> Features:
+    def from_frame(cls, frame: object) -> Features:
         """Read levels and ranges from the columns of a data frame, or of a mapping of columns.
 
         Text becomes levels, in sorted order, and so do categories of whole numbers; numbers become the range from the
@@ -99,7 +99,7 @@ class Features:
         """What the constructor takes: {name: levels, (low, high) or bool}."""
         return {name: kind.spec() for name, kind in self._kinds.items()}
 
-    def encode(self, context: Any) -> Floats:
+    def encode(self, context: object) -> Floats:
         """Return the vector of one visitor given as a mapping, (dim,), or one row per visitor of a frame, (n, dim).
 
         Keys and columns that are not features are ignored. A list of mappings is one row each.
@@ -112,7 +112,7 @@ class Features:
         columns = _columns_of(context, self._kinds)
         return self.encode_columns({name: column.values for name, column in columns.items()})
 
-    def encode_columns(self, columns: Mapping[str, Sequence[Any]]) -> Floats:
+    def encode_columns(self, columns: Mapping[str, Sequence[object]]) -> Floats:
         """Return one row per visitor, (n, dim), given a column of values for each feature."""
         missing = [name for name in self._kinds if name not in columns]
         if missing:
@@ -125,7 +125,7 @@ class Features:
             kind.encode_column(name, columns[name], encoded[:, start : start + kind.width])
         return encoded
 
-    def _encode_one(self, context: Mapping[Any, Any], row: int | None = None) -> Floats:
+    def _encode_one(self, context: Mapping[object, object], row: int | None = None) -> Floats:
         vector = np.zeros(self.dim)
         for name, kind in self._kinds.items():
             try:
@@ -141,7 +141,7 @@ class Features:
         return {"features": [{"name": name, **_plain_of_spec(spec)} for name, spec in self.spec.items()]}
 
     @classmethod
-    def from_dict(cls, plain: Any) -> Features:
+    def from_dict(cls, plain: object) -> Features:
         """Make features of what `to_dict` returned."""
         listed = plain.get("features") if isinstance(plain, Mapping) else None
         if not isinstance(listed, list) or not listed:
@@ -150,7 +150,7 @@ class Features:
                 '{"features": [{"name": "device", "levels": ["phone", "desktop"]}, {"name": "age", "range": [18, 90]}, '
                 f'{{"name": "returning", "type": "bool"}}]}}; not {plain!r:.60}'
             )
-        features: dict[str, Any] = {}
+        features: dict[str, object] = {}
         for part in listed:
             if not isinstance(part, Mapping) or not isinstance(part.get("name"), str) or part["name"] in features:
                 raise InvalidValue(f"{part!r:.60} is not a feature with a name of its own")
@@ -188,10 +188,10 @@ class Kind(ABC):
         return [name]
 
     @abstractmethod
-    def encode(self, name: str, value: Any, vector: Floats, start: int, row: int | None = None) -> None:
+    def encode(self, name: str, value: object, vector: Floats, start: int, row: int | None = None) -> None:
         """Write one value into its columns of a vector of zeros."""
 
-    def encode_column(self, name: str, values: Sequence[Any], into: Floats) -> None:
+    def encode_column(self, name: str, values: Sequence[object], into: Floats) -> None:
         """Write many values into their columns, (n, width), of zeros."""
         for row, value in enumerate(values):
             self.encode(name, value, into[row], 0, row)
@@ -215,7 +215,7 @@ class Levels(Kind):
     def columns(self, name: str) -> list[str]:
         return [f"{name}={level}" for level in self.levels]
 
-    def encode(self, name: str, value: Any, vector: Floats, start: int, row: int | None = None) -> None:
+    def encode(self, name: str, value: object, vector: Floats, start: int, row: int | None = None) -> None:
         text = isinstance(self.levels[0], str)
         if not (isinstance(value, str) if text else _is_whole(value)):
             raise _refusal(name, value, row, f"{'text' if text else 'a whole number'} such as {self.levels[0]!r}")
@@ -234,13 +234,13 @@ class Range(Kind):
     def spec(self) -> tuple[float, float]:
         return self.low, self.high
 
-    def encode(self, name: str, value: Any, vector: Floats, start: int, row: int | None = None) -> None:
+    def encode(self, name: str, value: object, vector: Floats, start: int, row: int | None = None) -> None:
         number = value if type(value) is float or type(value) is int else _number(value)
         if number is None or not -MAX_REWARD <= number <= MAX_REWARD:
             raise _refusal(name, value, row, f"a finite number, such as {self.low}")
         vector[start] = min(max(2.0 * ((number - self.low) / (self.high - self.low)) - 1.0, -1.0), 1.0)
 
-    def encode_column(self, name: str, values: Sequence[Any], into: Floats) -> None:
+    def encode_column(self, name: str, values: Sequence[object], into: Floats) -> None:
         numbers = np.asarray(values)
         plain = numbers.dtype.kind in "iuf" and not {bool, np.bool_} & {*map(type, values)}
         if not plain or not (np.abs(numbers) <= MAX_REWARD).all():
@@ -256,19 +256,19 @@ class Flag(Kind):
     def spec(self) -> type:
         return bool
 
-    def encode(self, name: str, value: Any, vector: Floats, start: int, row: int | None = None) -> None:
+    def encode(self, name: str, value: object, vector: Floats, start: int, row: int | None = None) -> None:
         if not isinstance(value, FLAGS):
             raise _refusal(name, value, row, "True or False")
         vector[start] = value
 
 
-def _check_name(name: Any) -> str:
+def _check_name(name: object) -> str:
     if not isinstance(name, str) or not name:
         raise InvalidType(f"feature {name!r:.60} needs a name that is text")
     return name
 
 
-def _kind_of(name: Any, value: Any) -> Kind:
+def _kind_of(name: Any, value: object) -> Kind:
     """Return the kind that a user has written for one feature."""
     if value is bool:
         return Flag()
@@ -315,13 +315,13 @@ def _levels(name: str, levels: Iterable[Any]) -> Levels:
     return Levels(plain)
 
 
-def _plain_of_spec(spec: Any) -> dict[str, Any]:
+def _plain_of_spec(spec: object) -> dict[str, object]:
     if spec is bool:
         return {"type": "bool"}
     return {"range": list(spec)} if isinstance(spec, tuple) else {"levels": spec}
 
 
-def _spec_of_plain(part: Mapping[str, Any]) -> Any:
+def _spec_of_plain(part: Mapping[str, object]) -> object:
     if part.keys() == {"name", "levels"} and isinstance(part["levels"], list):
         return part["levels"]
     if part.keys() == {"name", "range"} and isinstance(part["range"], list):
@@ -376,7 +376,7 @@ def _columns_of(frame: Any, wanted: Iterable[str] | None = None) -> dict[str, Co
     }
 
 
-def _list_values(name: Any, values: Any) -> list[Any]:
+def _list_values(name: object, values: object) -> list[object]:
     if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
         raise InvalidType(f"feature {name!r}: {values!r:.60} is not a column; give one value per row, in a list")
     return values.tolist() if isinstance(values, np.ndarray) else list(values)
@@ -407,15 +407,15 @@ def _kind_of_column(name: str, column: Column) -> Kind:
     return _levels(name, sorted(different))
 
 
-def _is_plain(value: Any) -> bool:
+def _is_plain(value: object) -> bool:
     return isinstance(value, str) or (isinstance(value, NUMBERS) and not isinstance(value, np.timedelta64))
 
 
-def _is_whole(value: Any) -> bool:
+def _is_whole(value: object) -> bool:
     return isinstance(value, int | np.integer) and not isinstance(value, bool | np.timedelta64)
 
 
-def _number(value: Any) -> float | None:
+def _number(value: object) -> float | None:
     """Return a number as a float, None if it is not one."""
     if isinstance(value, bool | np.timedelta64) or not isinstance(value, NOT_BOOLS):
         return None
@@ -429,7 +429,7 @@ def _describe(name: str, row: int | None) -> str:
     return f"feature {name!r}" if row is None else f"feature {name!r} in row {row}"
 
 
-def _refusal(name: str, value: Any, row: int | None, need: str) -> InvalidType | InvalidValue:
+def _refusal(name: str, value: object, row: int | None, need: str) -> InvalidType | InvalidValue:
     if _is_missing(value):
         return InvalidValue(f"{_describe(name, row)} is missing ({value}); give {need}")
     if isinstance(value, NOT_BOOLS) and not isinstance(value, bool) and "finite" in need:
@@ -440,7 +440,7 @@ def _refusal(name: str, value: Any, row: int | None, need: str) -> InvalidType |
 # Vectors of numbers, such as dummies beside ages
 
 
-def refuse_named(value: Any, what: str, need: str) -> None:
+def refuse_named(value: object, what: str, need: str) -> None:
     """Refuse text and dicts, which have features by name and not numbers in an order; also a list of them."""
     first = value[0] if isinstance(value, list | tuple) and value else value
     if isinstance(first, str | bytes | Mapping):
@@ -451,7 +451,7 @@ def refuse_named(value: Any, what: str, need: str) -> None:
         )
 
 
-def from_objects(array: NDArray[Any], value: Any, what: str, need: str) -> Floats:
+def from_objects(array: NDArray[Any], value: object, what: str, need: str) -> Floats:
     """Numbers and bools held as Python objects, as floats of the same shape."""
     numbers = np.empty(array.shape)
     for where, entry in np.ndenumerate(array):
@@ -487,20 +487,20 @@ def from_column(column: Any, what: str, kinds: tuple[type, ...]) -> Floats:
     return numbers
 
 
-def _is_absent(value: Any) -> bool:
+def _is_absent(value: object) -> bool:
     """None, and what pandas has for it, whether or not pandas is there."""
     return value is None or type(value).__name__ in ("NAType", "NaTType")
 
 
-def _is_missing(value: Any) -> bool:
+def _is_missing(value: object) -> bool:
     """What stands for a missing value in a frame: also a NaN."""
     return _is_absent(value) or (isinstance(value, float | np.floating) and bool(np.isnan(value)))
 
 
-def _place(value: Any, where: tuple[int, ...]) -> str:
+def _place(value: object, where: tuple[int, ...]) -> str:
     """Name an entry as users do: by its column, if that has a name, and its row."""
     names = getattr(value, "columns", None) if len(where) > 1 else getattr(value, "index", None)
-    column: Any = where[-1]
+    column: object = where[-1]
     if names is not None and not callable(names):  # a list has a method `index`
         column = repr(list(names)[where[-1]])
     row = f" in row {where[0]}" if len(where) > 1 else ""

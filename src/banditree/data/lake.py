@@ -28,7 +28,7 @@ PARQUET, TEXT = (".parquet", ".pq"), (".csv", ".tsv", ".txt")
 
 
 def read_lazy(
-    source: Any,
+    source: object,
     arm: str | None,
     reward: str | None,
     propensity: str | None,
@@ -45,7 +45,7 @@ def read_lazy(
     return _read(frame, Named(arm, reward, propensity, context, time, fold))
 
 
-def _read(frame: Any, named: Named, **about: Any) -> LazyLog:
+def _read(frame: object, named: Named, **about: Any) -> LazyLog:
     check_named(named.given)
     log = LazyLog(frame, named, **about)
     check_header([*log.schema], named.given, f"the rows of {log.engine}", LogError)
@@ -88,7 +88,7 @@ def _read_service_log(frame: Any, context: Mapping[str, str | None]) -> LazyLog:
     return _read(frame, named, notes=notes, learned_online=True)
 
 
-def _leave_out(frame: Any, reasons: list[tuple[str, Any]]) -> tuple[Any, list[str]]:
+def _leave_out(frame: Any, reasons: list[tuple[str, Any]]) -> tuple[object, list[str]]:
     """Leave out rows for these reasons, the first that fits each, and say how many."""
     import narwhals as nw
 
@@ -103,7 +103,7 @@ def _leave_out(frame: Any, reasons: list[tuple[str, Any]]) -> tuple[Any, list[st
     return frame.filter(stays), [f"{count(n, 'row')} {why}: left out" for (why, _), n in left_out if n]
 
 
-def _number(test: Any) -> Any:
+def _number(test: Any) -> object:
     import narwhals as nw
 
     return test.cast(nw.Int64).sum()

@@ -166,7 +166,7 @@ class LazyLog(Log):
             )
         return self._where(lambda time: time < cut), self._where(lambda time: time >= cut)
 
-    def _where(self, test: Callable[[Any], Any]) -> LazyLog:
+    def _where(self, test: Callable[[Any], object]) -> LazyLog:
         """Keep only the rows at some times."""
         import narwhals as nw
 
@@ -336,7 +336,7 @@ class LazyLog(Log):
         log.unusual = (usual, np.zeros_like(log.rewards))
         return replace(log, without_reward=missing, estimated=self.estimated, notes=notes, paths=paths)
 
-    def _defect(self, column: str, n: int, message: str, kind: str, test: Any) -> Defect | None:
+    def _defect(self, column: str, n: int, message: str, kind: str, test: object) -> Defect | None:
         """Report rows with a problem, and show some of them; None if there are none."""
         if not n:
             return None
@@ -391,7 +391,7 @@ class LazyLog(Log):
         return log
 
     def _sum(
-        self, rows: Any, keys: list[str], sums: Mapping[str, Any], ranges: Mapping[str, Any], what: str
+        self, rows: Any, keys: list[str], sums: Mapping[str, object], ranges: Mapping[str, object], what: str
     ) -> dict[str, Any]:
         """Let the engine sum columns by group, and find the least and the largest of others: (groups,) each."""
         import narwhals as nw
@@ -440,7 +440,7 @@ class LazyLog(Log):
             spans.remove(wide[0])
             spans += look(*wide[0][:2])
 
-    def _paths(self, ids: Sequence[Any]) -> dict[Any, tuple[Any, ...]]:
+    def _paths(self, ids: Sequence[object]) -> dict[object, tuple[object, ...]]:
         """Read each arm's path; if it has moved, the latest one."""
         import narwhals as nw
 
@@ -459,20 +459,20 @@ class LazyLog(Log):
 # ---------------------------------------------------------------- from what the engine found
 
 
-def _count_true(tests: Sequence[Any]) -> Any:
+def _count_true(tests: Sequence[Any]) -> object:
     import narwhals as nw
 
     first, *rest = [test.cast(nw.Int64) for test in tests]
     return sum(rest, start=first)
 
 
-def _number_arms(values: Sequence[Any], ids: Sequence[Any]) -> Places:
+def _number_arms(values: Sequence[object], ids: Sequence[object]) -> Places:
     """Return the index of each arm in the ids, -1 for an empty one: (values,)."""
     index = {arm: at for at, arm in enumerate(ids)}
     return np.array([index.get(name, -1) for name in cells.names(values)[0]], np.intp)
 
 
-def _log_of(ids: Sequence[Any], codes: Places, sums: Mapping[str, Floats], centre: float) -> Log:
+def _log_of(ids: Sequence[object], codes: Places, sums: Mapping[str, Floats], centre: float) -> Log:
     """Make a log of groups of rows from the engine's sums of powers of d = r - centre and u = 1 / propensity."""
     n, mean = sums["n"], sums["r"] / sums["n"]
     d = mean - centre
@@ -507,7 +507,7 @@ def _log_of(ids: Sequence[Any], codes: Places, sums: Mapping[str, Floats], centr
     return replace(log, propensities=p, inside=inside, reach=reach)
 
 
-def _tables(native: Any, engine: str) -> Iterator[Any]:
+def _tables(native: Any, engine: str) -> Iterator[object]:
     """Read the rows of an engine's table in parts."""
     if engine == "DuckDB":
         return iter(map(_table_of_batch, native.to_arrow_reader(CHUNK)))
@@ -520,7 +520,7 @@ def _tables(native: Any, engine: str) -> Iterator[Any]:
     raise InvalidType(NO_CHUNKS.format(engine))
 
 
-def _table_of_batch(batch: Any) -> Any:
+def _table_of_batch(batch: object) -> object:
     import pyarrow
 
     return pyarrow.Table.from_batches([batch])

@@ -150,7 +150,7 @@ class Log:
             raise InvalidValue("this log has no contexts; name their columns: read_log(..., context=[...])")
         return features.encode_columns(self.columns)
 
-    def contexts_for(self, policy: Any) -> Floats:
+    def contexts_for(self, policy: object) -> Floats:
         """Return the contexts as a policy takes them, encoded by its features if it has any: (n, dim)."""
         features: Features | None = getattr(policy, "features", None)
         if features is not None:
@@ -484,12 +484,12 @@ def _read_folds(table: Columns, column: str) -> Places:
 
 def _read_contexts(
     table: Columns, features: Mapping[str, str | None]
-) -> tuple[list[str], list[Floats], dict[str, list[Any]]]:
+) -> tuple[list[str], list[Floats], dict[str, list[object]]]:
     """Read the contexts: the names of the vector's columns, these columns, and the values before: (dim,) of (rows,)."""
     if_empty = "empty; fill it in, or leave the column out"
     names: list[str] = []
     columns: list[Floats] = []
-    as_given: dict[str, list[Any]] = {}
+    as_given: dict[str, list[object]] = {}
     for column, declared in features.items():
         kind = "category" if column in table.categories else cells.kind_of(table.values[column], untyped=table.untyped)
         if (declared or kind) == CATEGORY:

@@ -299,7 +299,7 @@ def _from_mapping(
     return Columns(source, values, range(next(iter(lengths.values()))))
 
 
-def _from_frame(frame: Any, wanted: Sequence[str], source: str, error: type[TableError]) -> Columns:
+def _from_frame(frame: object, wanted: Sequence[str], source: str, error: type[TableError]) -> Columns:
     table = as_frame(frame)
     check_header(table.columns, wanted, source, error)
     table = table.select(*wanted)
@@ -310,7 +310,7 @@ def _from_frame(frame: Any, wanted: Sequence[str], source: str, error: type[Tabl
     return columns
 
 
-def as_frame(frame: Any) -> Any:
+def as_frame(frame: object) -> Any:
     """Return a data frame of any library as one of narwhals."""
     try:
         import narwhals as nw
@@ -325,7 +325,7 @@ def as_frame(frame: Any) -> Any:
         raise InvalidValue("columns of this frame have the same name; rename all but one of them") from None
 
 
-def _read_parquet(path: Path) -> Any:
+def _read_parquet(path: Path) -> object:
     try:
         from pyarrow import parquet
     except ImportError:

@@ -307,7 +307,7 @@ def evaluate(
     tree: Tree | None = None,
     behaviour: object = None,
     estimators: object = None,
-    model: Any = None,
+    model: object = None,
     adaptive: bool | str = False,
     rng: Seed = 0,
 ) -> Evaluation:

@@ -24,7 +24,7 @@ LEAST_SPREAD, TINY = 1e-9, 1e-290  # of rewards, relative to their size; and abs
 MAX_PREDICTIONS = 50_000_000  # rows times arms; above that, predictions by context would need too much memory
 
 
-def fit_model(model: Any, log: Log, places: Places, tree: Tree, *, in_order: bool, rng: Seed) -> ByRow:
+def fit_model(model: object, log: Log, places: Places, tree: Tree, *, in_order: bool, rng: Seed) -> ByRow:
     """Predict the reward of every arm for every row.
 
     ``model`` is None (what LinATS would believe where the log has contexts, else what ATS would), an estimator with
@@ -128,7 +128,7 @@ def _coefficients(policy: LinATS, dim: int) -> Floats:
     return means
 
 
-def _read_predictions(model: Any, n: int, tree: Tree) -> ByRow:
+def _read_predictions(model: object, n: int, tree: Tree) -> ByRow:
     try:
         matrix = np.asarray(model, np.float64)
     except (TypeError, ValueError):

@@ -103,7 +103,7 @@ def _summarise(orders: list[Floats], *, are_binary: bool) -> tuple[float, float,
     return mean, se, interval, int(accepted) if accepted == round(accepted) else accepted
 
 
-def replay(policies: Any, log: Any, *, tree: Tree | None = None, orders: int | None = None, rng: Seed = 0) -> Replay:
+def replay(policies: Any, log: object, *, tree: Tree | None = None, orders: int | None = None, rng: Seed = 0) -> Replay:
     """Let policies learn from a randomised log as if they had been live (Li, Chu, Langford and Wang 2011).
 
     The policy chooses an arm for each row. If it is the arm that was shown, the policy learns from the reward and the
@@ -167,7 +167,7 @@ def _seed(root: np.random.SeedSequence, *key: int) -> np.random.SeedSequence:
     return np.random.SeedSequence(root.entropy, spawn_key=(*root.spawn_key, *key))
 
 
-def build_policy(factory: Callable[..., Any], tree: Tree, log: Log, seed: np.random.SeedSequence) -> Any:
+def build_policy(factory: Callable[..., object], tree: Tree, log: Log, seed: np.random.SeedSequence) -> Any:
     """Build a policy on a tree; if it needs ``dim``, it gets that of the log's contexts."""
     if asks_for_dim(factory) and log.contexts is not None:
         return factory(tree, dim=log.contexts.shape[1], rng=seed)

@@ -262,7 +262,7 @@ def clusters(tree: Tree, depth: int) -> Places:
 # ---------------------------------------------------------------- combining a log with a target
 
 
-def find_tree(tree: Any, target: object, log: Log) -> Tree:
+def find_tree(tree: object, target: object, log: Log) -> Tree:
     """Return the tree that was given, else that of the target or of the log, else a flat one if the target has names.
 
     Probabilities without names are in the order of a tree's arms, and policies that learn go by its clusters.
@@ -359,7 +359,7 @@ def arm_probabilities(what: str, given: object, log: Log, tree: Tree, notes: lis
     return ByRow.same(array, n) if array.ndim == 1 else ByRow.each(array)
 
 
-def _in_tree_order(what: str, given: Mapping[Any, Any], tree: Tree) -> Floats:
+def _in_tree_order(what: str, given: Mapping[object, Any], tree: Tree) -> Floats:
     """Return the values of {arm: probability} in the order of ``tree.arms``: (arms,)."""
     places = match_arms(list(given), tree)
     if None in places:

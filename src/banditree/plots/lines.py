@@ -205,7 +205,7 @@ def _share_words(figure: Any, axes: Sequence[Any], y_label: str) -> None:
     """Give the panels one legend and one name of the vertical axis, and name horizontal axes only below."""
     handles, names = axes[-1].get_legend_handles_labels()
     title = axes[-1].get_legend().get_title().get_text()
-    options: dict[str, Any] = {"loc": "outside right upper"}
+    options: dict[str, object] = {"loc": "outside right upper"}
     if _is_narrow(axes[0]):
         title = title.replace("\n", " ")
         options = {"loc": "outside lower left", "ncols": _legend_columns(figure.get_figwidth(), names)} | SMALL_LEGEND
@@ -243,7 +243,7 @@ def sheet(width: float = SIZE_INCHES[0], height: float = SIZE_INCHES[1]) -> Any:
         return _new_figure((width, height), in_window=False).subplots()
 
 
-def add_legend(ax: Any, where: str | None = None, *, title: str | None = None, **options: Any) -> None:
+def add_legend(ax: Any, where: str | None = None, *, title: str | None = None, **options: object) -> None:
     """Put the legend beside or below the axes if the layout makes room for it, else where it covers least.
 
     Without ``where`` it is below narrow axes, which also get small type.
@@ -252,7 +252,7 @@ def add_legend(ax: Any, where: str | None = None, *, title: str | None = None, *
 
     narrow, figure = _is_narrow(ax), ax.get_figure()
     where = where or ("below" if narrow else "beside")
-    place: dict[str, Any] = {"loc": "best"}
+    place: dict[str, object] = {"loc": "best"}
     if figure.get_layout_engine() is not None:
         place = {"loc": "upper left", "borderaxespad": 0.0, "bbox_to_anchor": (1.01, 1.0)}
         if where == "below":  # as far down as ticks and the name of the axis reach, however high the axes are
@@ -282,7 +282,7 @@ def _inches(ax: Any) -> float:
     return float(ax.get_position().width * ax.get_figure().get_figwidth())
 
 
-def _is_narrow(ax: Any) -> bool:
+def _is_narrow(ax: object) -> bool:
     return _inches(ax) < NARROW_INCHES
 
 

@@ -54,7 +54,9 @@ DEPTH_MARKERS = "<>v1234|"
 PALEST = 0.45  # how far towards white the shallowest depth goes
 
 
-def looks(policies: Iterable[str], built: Mapping[str, tuple[str, Mapping[str, Any]]] | None = None) -> dict[str, Look]:
+def looks(
+    policies: Iterable[str], built: Mapping[str, tuple[str, Mapping[str, object]]] | None = None
+) -> dict[str, Look]:
     """Return a look for each policy: its own, or for an unknown name the first colour that is not taken.
 
     ``built`` says how policies were built, {name: (class, parameters)}, as ``runs.built`` does: those of one class with

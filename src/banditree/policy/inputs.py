@@ -171,7 +171,7 @@ class Contexts:
         return np.concatenate([rows, np.ones((*rows.shape[:-1], 1))], axis=-1) if self.constant else rows
 
 
-def _by_name(value: object) -> Any:
+def _by_name(value: object) -> object:
     """Return a context that has its features by name as a mapping, None for numbers in an order."""
     if isinstance(value, Mapping):
         return value
@@ -181,7 +181,7 @@ def _by_name(value: object) -> Any:
     return None
 
 
-def _frame(value: object) -> Any:
+def _frame(value: object) -> object:
     """Return contexts whose columns have names: a frame, or a list of mappings; None for rows of numbers."""
     if isinstance(value, Mapping):
         raise InvalidType("contexts is a mapping, which is one visitor; give a data frame, or a list of mappings")

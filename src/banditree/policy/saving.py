@@ -113,7 +113,7 @@ def _written(key: object) -> Any:
     return [None if name is ... else name for name in key] if isinstance(key, tuple) else key
 
 
-def _plain(value: object) -> Any:
+def _plain(value: object) -> object:
     """Convert NumPy's numbers and arrays to Python's."""
     if isinstance(value, np.generic | np.ndarray):
         return value.tolist()
@@ -162,7 +162,7 @@ def _build(
     rng: Seed,
     belief: Prior | None,
     rule: Rule | None,
-    own: Mapping[Any, Belief] | None = None,
+    own: Mapping[object, Belief] | None = None,
     kind: type[Policy] | None = None,
 ) -> Policy:
     """Build a policy from a file's content, or with the parts that are given in place of those in it.

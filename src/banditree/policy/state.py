@@ -65,7 +65,7 @@ def _common_leaves(new: Tree, old: Tree) -> tuple[NDArray[np.int32], NDArray[np.
 
 
 def priors_of_new(
-    state: State, belief: Belief, arms: Mapping[Any, Sequence[object]], prior: Belief | str | None
+    state: State, belief: Belief, arms: Mapping[object, Sequence[object]], prior: Belief | str | None
 ) -> dict[Any, Belief]:
     """Return the priors of new arms, estimated from their siblings or as given; none if they have the policy's."""
     if prior is None or not isinstance(arms, Mapping):

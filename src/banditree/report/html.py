@@ -38,7 +38,7 @@ def fragment(document: Document, text: str) -> str:
         return f"<pre>{escape(visible(text, lines=True))}</pre>"
 
 
-def render(package: str, template: str, /, **values: Any) -> str:
+def render(package: str, template: str, /, **values: object) -> str:
     """Render a template from a package's ``templates`` folder."""
     library()
     text: str = _environment(package).get_template(template).render(values)
@@ -69,12 +69,12 @@ def _environment(package: str) -> Any:
     return environment
 
 
-def _show_controls(value: object) -> Any:
+def _show_controls(value: object) -> object:
     """Make control characters visible in everything but markup."""
     return visible(value, lines=True) if type(value) is str else value
 
 
-def _embed(picture: Picture) -> Any:
+def _embed(picture: Picture) -> object:
     """Draw a picture: SVG, in which `plots` has escaped all text, becomes part of the page, a PNG file an image."""
     from markupsafe import Markup
 

@@ -51,7 +51,7 @@ def _strip(lines: list[Styled]) -> list[Styled]:
 
 
 def _parts(parts: Iterable[object], width: int | None, *, is_inside: bool = False) -> Iterator[Styled]:
-    previous: Any = ""
+    previous: object = ""
     for part in parts:
         if isinstance(part, Picture) or (isinstance(part, Section) and part.page_only):
             continue

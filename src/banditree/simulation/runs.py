@@ -155,7 +155,7 @@ class Runs(Result):
         problem: object,
         instance: AnyInstance | None = None,
         built: Mapping[str, Built] | None = None,
-        made: Mapping[str, Any] | None = None,
+        made: Mapping[str, object] | None = None,
     ) -> Runs:
         """Collect single runs, each list in the order of the seeds. ``instance`` is None where seeds differ."""
         if instance is not None and len({len(run.plays) for of_policy in runs.values() for run in of_policy}) > 1:
@@ -405,7 +405,7 @@ class Runs(Result):
 
     def _join_seeds(self, other: Runs) -> dict[str, Any]:
         """Return the fields by policy of the runs on the seeds of both."""
-        fields: dict[str, Any] = {}
+        fields: dict[str, object] = {}
         for field_name in BY_POLICY:
             ours, theirs = getattr(self, field_name), getattr(other, field_name)
             shared = [name for name in ours if name in theirs]

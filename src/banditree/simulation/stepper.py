@@ -193,7 +193,7 @@ def draw_instance(problem: AnyProblem, rng: Seed, seed: int) -> AnyInstance:
 
 def copy_instance(instance: AnyInstance, problem: AnyProblem, seed: int) -> AnyInstance:
     """Copy an instance whose problem returns the same object every time. Trees never change, so they are shared."""
-    memo: dict[int, Any] = {id(tree): tree for tree in (instance.tree, *getattr(instance, "trees", {}).values())}
+    memo: dict[int, object] = {id(tree): tree for tree in (instance.tree, *getattr(instance, "trees", {}).values())}
     try:
         return copy.deepcopy(instance, memo)
     except Exception as error:

@@ -64,7 +64,7 @@ def sweep(
         raise InvalidType(f"make_problem={make_problem!r:.60} must be a function of {', '.join(values)}")
     policies = dict(policies) if isinstance(policies, Mapping) else list(policies)
     indices = seeds if isinstance(seeds, int) else list(seeds)
-    points: list[dict[str, Any]] = []
+    points: list[dict[str, object]] = []
     runs: list[Runs] = []
     for combination in product(*values.values()):
         point = dict(zip(values, combination, strict=True))
@@ -104,7 +104,7 @@ class Sweep(Result):
     def _columns(self) -> tuple[str, ...]:
         return (*self.grid, "policy", "seed", "regret")
 
-    def _rows(self) -> list[tuple[Any, ...]]:
+    def _rows(self) -> list[tuple[object, ...]]:
         return [
             (*point.values(), policy, seed, value)
             for point, runs in zip(self.points, self.runs, strict=True)
@@ -163,7 +163,7 @@ class Sweep(Result):
             raise InvalidValue(f"x={x!r} is not a parameter; there are {', '.join(self.grid)}")
         is_numeric = all(isinstance(value, int | float) and not isinstance(value, bool) for value in self.grid[x])
         ticks = None if is_numeric else [str(value) for value in self.grid[x]]  # texts below the axis
-        panels: dict[tuple[Any, ...], dict[str, Line]] = {}
+        panels: dict[tuple[object, ...], dict[str, Line]] = {}
         for point, policy, final in self._finals():
             lines = panels.setdefault(tuple(value for name, value in point.items() if name != x), {})
             add_point(
@@ -214,12 +214,12 @@ def add_point(lines: dict[str, Line], name: str, x: float, final: OverSeeds, ban
     sds.append(final.half_width(band or "sd") if final.seeds > 1 else 0.0)
 
 
-def _read_grid(grid: Any) -> dict[str, list[Any]]:
+def _read_grid(grid: object) -> dict[str, list[object]]:
     if not isinstance(grid, Mapping) or not grid:
         raise InvalidType(
             f"grid={grid!r:.60} must be a mapping from parameters to values, as {{'n_arms': [100, 1000]}}"
         )
-    values_by_name: dict[str, list[Any]] = {}
+    values_by_name: dict[str, list[object]] = {}
     for name, values in grid.items():
         if not isinstance(name, str) or name in RESERVED:
             raise InvalidValue(

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from queue import Empty, SimpleQueue
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 import numpy as np
 
@@ -148,7 +148,7 @@ def _on_threads(
                 drawn.close()
 
 
-def _joblib_settings() -> tuple[Any, int | None]:
+def _joblib_settings() -> tuple[object, int | None]:
     """Return the user's joblib backend, None where it is the default or threads, and number of jobs."""
     joblib = sys.modules.get("joblib")  # if it is not imported, nothing was set
     if joblib is None:
@@ -160,7 +160,7 @@ def _joblib_settings() -> tuple[Any, int | None]:
 
 
 def _through_joblib(
-    backend: Any,
+    backend: object,
     seeds: Sequence[int],
     draw: Draw[Instance],
     run: Run[Instance, Found],

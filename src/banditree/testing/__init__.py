@@ -7,7 +7,6 @@ sample against given probabilities (`cases.fits`).
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from typing import Any
 
 import numpy as np
 
@@ -38,11 +37,11 @@ LAWS: dict[str, Callable[[Case], None]] = {
 
 
 def check_policy(
-    factory: Callable[..., Any],
+    factory: Callable[..., object],
     *,
     trees: Iterable[Tree] | None = None,
     dim: int | None = None,
-    load: Callable[..., Any] | None = None,
+    load: Callable[..., object] | None = None,
     skip: Collection[str] = (),
     require: Collection[str] = (),
     rng: Seed = 0,

@@ -104,7 +104,7 @@ class Case:
         return policy
 
     def maker(
-        self, events: Iterable[Event] = (), then: Callable[[Any], Any] | None = None, tree: Tree | None = None
+        self, events: Iterable[Event] = (), then: Callable[[object], object] | None = None, tree: Tree | None = None
     ) -> Callable[[int], Any]:
         """Return a function of a seed that makes a policy with some events learned, and calls ``then`` on it."""
 
@@ -128,12 +128,12 @@ class Case:
         events += [Event(best, 1, self.context()) for _ in range(12)]
         return [events[i] for i in self.rng.permutation(len(events))]
 
-    def has(self, policy: Any, *methods: str) -> bool:
+    def has(self, policy: object, *methods: str) -> bool:
         """Say whether a policy has these methods, so that the law can be checked."""
         missing = next((name for name in methods if not hasattr(policy, name)), None)
         return missing is None or self.cannot_check(f"{type(policy).__name__} has no method `{missing}`")
 
-    def takes(self, policy: Any, method: str, *parameters: str) -> bool:
+    def takes(self, policy: object, method: str, *parameters: str) -> bool:
         """Say whether a policy has this method, with these parameters."""
         if not self.has(policy, method):
             return False
@@ -163,7 +163,7 @@ class Case:
             raise LawBroken(f"law broken: {self.law}. {what} (on {self.tree!r})")
 
 
-def choose(policy: Any, context: object = None, **limits: Any) -> Any:
+def choose(policy: Any, context: object = None, **limits: object) -> Any:
     return policy.choose(**keyword(context), **limits)
 
 
@@ -187,7 +187,7 @@ def update_many(policy: Any, events: Sequence[Event]) -> None:
     policy.update_many(list(arms), list(rewards), **more)
 
 
-def beliefs(policy: Any) -> dict[str, Any] | None:
+def beliefs(policy: object) -> dict[str, Any] | None:
     """Copy all arrays of a policy of this package; None for other policies, whose choices are compared instead."""
     if not isinstance(policy, Policy):
         return None
@@ -197,14 +197,14 @@ def beliefs(policy: Any) -> dict[str, Any] | None:
     return {name: array.copy() for name, array in rows.arrays().items()} | kept
 
 
-def table_text(policy: Any, context: object) -> str | None:
+def table_text(policy: object, context: object) -> str | None:
     """Return the content of ``policy.table()`` if there is one; None for huge ones, to save time."""
     if not hasattr(policy, "table") or len(getattr(policy, "tree", ())) > 200:
         return None
     return repr(list(policy.table(**keyword(context))))
 
 
-def same_beliefs(case: Case, one: Callable[[int], Any], two: Callable[[int], Any], what: str) -> None:
+def same_beliefs(case: Case, one: Callable[[int], object], two: Callable[[int], object], what: str) -> None:
     """Check that policies made in two ways from the same seed have the same beliefs, up to rounding."""
     arrays, others = beliefs(one(0)), beliefs(two(0))
     if arrays is not None and others is not None:
@@ -218,7 +218,7 @@ def same_beliefs(case: Case, one: Callable[[int], Any], two: Callable[[int], Any
 
 
 @contextmanager
-def unchanged(case: Case, policy: Any, context: object, what: str) -> Iterator[None]:
+def unchanged(case: Case, policy: object, context: object, what: str) -> Iterator[None]:
     """Check that this block leaves the beliefs and the table of a policy exactly as they are."""
     arrays, table = beliefs(policy), table_text(policy, context)
     yield

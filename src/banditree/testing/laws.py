@@ -138,7 +138,7 @@ def bad_rewards_change_nothing(case: Case) -> None:
     events, context = case.history(), case.context()
     some = [*case.tree.arms[:10], case.tree.arms[-1]]
 
-    def learn_bad_rewards(policy: Any) -> None:
+    def learn_bad_rewards(policy: object) -> None:
         for bad in [Event(arm, float("nan"), context) for arm in some] + [Event("no such arm", 1, context)]:
             with suppress(Exception):  # an error is right
                 update(policy, bad)
@@ -150,7 +150,7 @@ def bad_rewards_change_nothing(case: Case) -> None:
     with unchanged(case, policy, context, "after rewards that are NaN or for an unknown arm"):
         learn_bad_rewards(policy)
 
-    def learn_and_choose(policy: Any) -> None:
+    def learn_and_choose(policy: object) -> None:
         learn_bad_rewards(policy)
         try:
             choose(policy, context)
@@ -161,7 +161,7 @@ def bad_rewards_change_nothing(case: Case) -> None:
     same_beliefs(case, case.maker(events), case.maker(events, learn_and_choose), what)
 
 
-def _run(case: Case, policy: Any, tree: Tree, contexts: Sequence[object]) -> list[Any]:
+def _run(case: Case, policy: object, tree: Tree, contexts: Sequence[object]) -> list[Any]:
     """Run a policy with rewards that depend only on the position of the arm and the time."""
     arms = []
     for time, context in enumerate(contexts):
@@ -172,7 +172,7 @@ def _run(case: Case, policy: Any, tree: Tree, contexts: Sequence[object]) -> lis
     return arms
 
 
-def _choose_often(policy: Any, context: object) -> None:
+def _choose_often(policy: object, context: object) -> None:
     for _ in range(40):
         choose(policy, context)
     if hasattr(policy, "choose_many"):
@@ -186,7 +186,7 @@ def _with_siblings(tree: Tree) -> Any:
     return max(zip(tree.arms, above, strict=True), key=lambda pair: often[pair[1]])[0]
 
 
-def _loader(policy: Any) -> Callable[..., Any] | None:
+def _loader(policy: Any) -> Callable[..., object] | None:
     """Return a function that loads a policy of this package, with its belief and rule if they are the user's own."""
     if not isinstance(policy, Policy):
         return None
@@ -315,7 +315,7 @@ def plays_add_up(case: Case) -> None:
             case.must_raise(partial(policy.update_many, [arm], [0], plays=[bad], **at), f"plays={bad}")
 
 
-def _limits(case: Case) -> Iterator[tuple[set[Any], dict[str, Limits]]]:
+def _limits(case: Case) -> Iterator[tuple[set[object], dict[str, Limits]]]:
     """Yield sets of allowed arms, never with the best one, and the ways to pass them."""
     arms = case.tree.arms
     for n in sorted({1, len(arms) // 2, len(arms) - 1} - {0, len(arms)}):
@@ -343,7 +343,7 @@ def _compute(case: Case, compute: Callable[[], object]) -> Any:
         return None
 
 
-def _check_chance(case: Case, chance: Any, allowed: Any, what: str) -> None:
+def _check_chance(case: Case, chance: object, allowed: Any, what: str) -> None:
     chance = np.asarray(chance)
     case.demand(chance.shape == (case.tree.n_arms,), f"{what} have shape {chance.shape}")
     case.demand(bool((chance >= 0).all()), f"{what} are not all 0 or more")
@@ -352,7 +352,7 @@ def _check_chance(case: Case, chance: Any, allowed: Any, what: str) -> None:
     case.demand(not others.any(), f"{what} are above 0 for an arm that is not allowed")
 
 
-def _check_decision(case: Case, policy: Any, decision: Any, chance: dict[Any, float]) -> None:
+def _check_decision(case: Case, policy: object, decision: Any, chance: dict[Any, float]) -> None:
     expected = chance[decision.arm]
     same = abs(decision.propensity - expected) <= 1e-9 + 1e-6 * expected
     case.demand(same, f"decide gave {decision.arm!r} a propensity of {decision.propensity}, propensities() {expected}")

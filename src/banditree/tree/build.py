@@ -112,12 +112,12 @@ def from_spec(spec: object) -> Draft:
     return draft
 
 
-def _read(part: Any, where: str, n_before: int) -> list[Any]:
+def _read(part: object, where: str, n_before: int) -> list[Any]:
     """Return the children in one part of a spec: arm ids, and (name, spec) pairs for clusters.
 
     A number of arms continues the numbering after the ``n_before`` arms read so far.
     """
-    children: list[Any] = []
+    children: list[object] = []
     if isinstance(part, dict | Mapping):  # `dict` first: the check of an abstract class is slow
         children = list(part.items())
     elif type(part) is list and part and set(map(type, part)) <= PLAIN:
@@ -148,7 +148,7 @@ def from_paths(paths: Iterable[Sequence[object]]) -> Draft:
     draft = Draft()
     clusters: dict[tuple[int, Name], int] = {}
     parents: list[int] = []
-    arms: list[Any] = []
+    arms: list[object] = []
     previous: list[Name] = []  # the clusters of the last path, and their nodes: neighbours share most of them
     nodes = [0]
     for row, path in enumerate(paths):
@@ -255,7 +255,7 @@ def check_arrays(parent: Any, content: Any, arms: Sequence[object], clusters: Se
     _check_clusters(parent[inner[1:]].tolist(), *clusters)
 
 
-def _check_clusters(parents: list[int], root: Any, *clusters: Any) -> None:
+def _check_clusters(parents: list[int], root: object, *clusters: object) -> None:
     if root is not None:
         raise InvalidValue(f"the root of a tree has no name; this one is called {root!r:.60}")
     seen = set(zip(parents, names(clusters, "cluster"), strict=True))
@@ -267,7 +267,7 @@ Targets = dict[Name, tuple[Name, ...]]  # arm -> the clusters above it
 NO_ARM = np.iinfo(np.int64).max  # stands for the first arm of an empty cluster
 
 
-def add_arms(tree: Tree, arms: Mapping[Any, Sequence[object]]) -> Draft:
+def add_arms(tree: Tree, arms: Mapping[object, Sequence[object]]) -> Draft:
     targets = _targets(tree, arms)
     for arm in targets:
         if arm in tree:
@@ -275,7 +275,7 @@ def add_arms(tree: Tree, arms: Mapping[Any, Sequence[object]]) -> Draft:
     return _edit(tree, added=targets)
 
 
-def move_arms(tree: Tree, arms: Mapping[Any, Sequence[object]]) -> Draft:
+def move_arms(tree: Tree, arms: Mapping[object, Sequence[object]]) -> Draft:
     targets = _targets(tree, arms)
     for arm in targets:
         tree.position(arm)
@@ -349,7 +349,7 @@ def _first_arms(tree: Tree, parent: NDArray[np.int64], above: NDArray[np.int64])
     return first
 
 
-def _targets(tree: Tree, arms: Mapping[Any, Sequence[object]]) -> Targets:
+def _targets(tree: Tree, arms: Mapping[object, Sequence[object]]) -> Targets:
     if not isinstance(arms, Mapping):
         raise InvalidType(f"give a mapping from arms to the clusters above them, not {arms!r}")
     targets: Targets = {}

@@ -23,7 +23,7 @@ SMALL = 512  # for up to this many points, all starts of a fit are sampled at on
 
 
 def kmeans(
-    X: Any,
+    X: object,
     branching: int = 15,
     depth: int = 2,
     arms: Iterable[object] | None = None,
@@ -61,7 +61,7 @@ def kmeans(
     n_init = whole("n_init", n_init, 1)
     ids = ids_of(arms, len(points), "rows of X")
     stream = generator(rng)
-    paths: list[tuple[Any, ...]] = [()] * len(points)
+    paths: list[tuple[object, ...]] = [()] * len(points)
     level = [np.arange(len(points))]  # the clusters to split next, as positions of their arms
     with _quick():
         for _ in range(depth):
@@ -77,7 +77,7 @@ def kmeans(
     return Tree.from_paths([(*path, arm) for path, arm in zip(paths, ids, strict=True)])
 
 
-def agglomerative(X: Any, linkage: str = "ward", arms: Iterable[object] | None = None) -> Tree:
+def agglomerative(X: object, linkage: str = "ward", arms: Iterable[object] | None = None) -> Tree:
     """Build the full binary tree of agglomerative clustering, which repeatedly merges the two nearest clusters.
 
     Memory grows with the square of the number of arms.

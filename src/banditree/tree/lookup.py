@@ -43,7 +43,7 @@ def numbers(what: str, values: object) -> Floats:
     return floats
 
 
-def in_order(tree: Tree, what: str, values: Mapping[Any, Any]) -> list[Any]:
+def in_order(tree: Tree, what: str, values: Mapping[object, object]) -> list[Any]:
     """Return the values of {arm: value} in the order of ``tree.arms``; the keys must be exactly the arms."""
     strange = [arm for arm in values if arm not in tree]
     if strange:

@@ -21,7 +21,7 @@ class Shape:
     node_of: Ints  # (arms,) the leaf of each arm, in the user's order
     levels: Ints  # (levels + 1,) first node of each level; level 0 is the root
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: dict[str, object]) -> None:
         """Align unpickled arrays: some transports, such as Dask's, place them anywhere in memory."""
         self.__dict__.update({name: np.require(array, requirements=["C", "A"]) for name, array in state.items()})
 
