@@ -35,7 +35,7 @@ def test_they_are_those_of_draws_from_the_beliefs(name: str, options: dict[str, 
     assert policy.choose_many(5, **({} if x is None else {"contexts": np.tile(x, (5, 1))})).tolist() == before
     assert list(chances) == list(TREE.arms)
     assert sum(chances.values()) == pytest.approx(1, abs=1e-9)
-    rows, leaves = policy._state.rows.unsharpened(), policy._state.walked_tree.shape.node_of
+    rows, leaves = policy._state.rows, policy._state.walked_tree.shape.node_of
     means = rows.draw_means(leaves, x, 40_000, np.random.default_rng(5))
     winners = np.bincount(means.argmax(axis=0), minlength=3) / 40_000
     assert list(chances.values()) == pytest.approx(winners, abs=4 * 0.5 / 200)  # four standard errors
@@ -55,11 +55,15 @@ def test_by_hand(engine: str) -> None:
     assert policy.remaining().mean == pytest.approx(3 / 4 - 2 / 3, abs=0.006)
 
 
-def test_beliefs_are_not_sharpened() -> None:
-    """Draws of ATS are: the arm that looks best is chosen more often than it is likely to be best."""
-    policy = bt.ATS(bt.Tree({name: [f"{name}{i}" for i in range(8)] for name in "abc"}), rng=0)
-    policy.update_many(["a0", "a1", "b0"], [21, 15, 15], plays=[30, 30, 30])
-    assert policy.propensities()[0] > 1.5 * policy.chances()["a0"]
+def test_arms_that_share_doubt_share_their_chances(engine: str) -> None:
+    """Untried arms of one cluster are as likely the best as each other, and an arm that did well likelier than those."""
+    tree = bt.Tree({"a": [f"a{i}" for i in range(40)], "b": [f"b{i}" for i in range(41)]})
+    policy = bt.ATS(tree, rng=0)
+    policy.update_many(["a0"], [20.0], plays=[20])
+    chances = list(policy.chances().values())
+    assert chances[0] > 1 / 80
+    assert np.mean(chances[1:40]) > np.mean(chances[40:])
+    assert max(chances[1:]) < chances[0]
 
 
 def test_nothing_remains_in_the_end(engine: str) -> None:

@@ -17,8 +17,7 @@ from banditree.beliefs.beta import BetaRows
 from banditree.beliefs.counts import CountsRows
 from banditree.beliefs.gaussian import GaussianRows
 from banditree.beliefs.linear import LinearRows
-from tests.support.adaptive_law import arms_law
-from tests.support.adaptive_linear_law import arms_law as linear_arms_law
+from banditree.policy import engines
 from tests.support.winning import BETA, NORMAL, by_quadrature
 
 Floats = NDArray[np.float64]
@@ -40,12 +39,22 @@ def law(policy: bt.Policy, allowed: Collection[Any] | None = None, context: Any 
             walk(child, chance * share)
 
     if policy._state.rows.joint:
-        found = arms_law(policy, arms) if policy.dim is None else linear_arms_law(policy, arms, context)
+        found = _joint(policy, arms, context)
     else:
         walk(0, 1.0)
     n = len(arms)
     among = np.array([arm in arms for arm in tree.arms])
     return (1 - policy.explore) * found + policy.explore * among / n
+
+
+def _joint(policy: bt.Policy, arms: Collection[Any], context: Any) -> Floats:
+    """Where all arms compete: what the readable engine computes, which test_draws.py holds against brute force."""
+    with engines.using("readable"):
+        readable: Any = bt.from_bytes(policy.to_bytes(), rng=1)._state
+    at = np.array(sorted(policy.tree.position(arm) for arm in arms))
+    found = np.zeros(policy.tree.n_arms)
+    found[at] = readable.rows.wins(readable.walked_tree.shape.node_of[at], None if context is None else np.asarray(context, float))
+    return found
 
 
 def _children(policy: bt.Policy, node: int) -> list[int]:

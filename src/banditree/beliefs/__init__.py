@@ -1,6 +1,6 @@
 """Beliefs about expected rewards, one file each. To add one, add a file here and a name to BELIEFS."""
 
-from banditree.beliefs.adaptive_kinds import AdaptiveBeta, AdaptiveGaussian, adaptive
+from banditree.beliefs.adaptive_kinds import AdaptiveBeta, AdaptiveGaussian, Hierarchical, adaptive
 from banditree.beliefs.adaptive_linear import AdaptiveLinear, adaptive_linear
 from banditree.beliefs.base import Belief, Rows
 from banditree.beliefs.beta import Beta, BetaRows
@@ -10,7 +10,7 @@ from banditree.beliefs.linear import Linear, LinearRows
 
 BELIEFS: dict[str, type[Belief]] = {
     belief.__name__: belief
-    for belief in (Beta, Gaussian, Linear, Counts, AdaptiveBeta, AdaptiveGaussian, AdaptiveLinear)
+    for belief in (Beta, Gaussian, Linear, Counts, AdaptiveBeta, AdaptiveGaussian, AdaptiveLinear, Hierarchical)
 }
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "CountsRows",
     "Gaussian",
     "GaussianRows",
+    "Hierarchical",
     "Linear",
     "LinearRows",
     "Rows",

@@ -1,49 +1,35 @@
-"""Beliefs that learn how far to trust the tree: an arm's evidence counts for its siblings as far as they are alike.
+"""Beliefs that learn how far to trust the tree: an arm's evidence counts for its siblings as far as they are similar.
 
-Siblings are believed to lie around their parent's mean with a concentration k: large k means that they are alike. How
-alike they are is not known, so several *copies* of the belief, each with its own k per level, are kept side by side.
-The marginal likelihood of the rewards is a copy's weight; one decision draws one copy by weight. Everything here is a
-function of the arms' evidence alone, so neither order nor batches nor moves matter. docs/adaptive.md derives it.
+Siblings are believed to lie around their parent's mean with a concentration k: large k means that they are similar.
+How large it is is not known, so several copies of the belief, each with its own k per level, are kept side by side
+(`banditree.beliefs.copies`). The marginal likelihood of the rewards is a copy's weight. docs/adaptive.md derives it.
 """
 
 from __future__ import annotations
 
-import copy as copying
 from abc import abstractmethod
+from collections.abc import Iterator
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree.beliefs.base import Floats, Nodes, Rows
-from banditree.beliefs.law import LAW
+from banditree.base.arrays import Indices
+from banditree.beliefs.base import Floats, Nodes
+from banditree.beliefs.copies import LARGEST_FACTOR, TOO_EARLY, CopiedRows, weights_for_intervals, word_for
+from banditree.beliefs.draws import Draws
+from banditree.stream import Rng
 from banditree.tree.shape import Shape
 
-# The same for all worlds. Set by experiments on kinds of worlds that docs/robustness.md lists, with other seeds.
 RATIOS = (1.0, 0.25, 0.0625)  # factor by which the concentration falls with each level up
 LEAST_CONCENTRATION = 1e-6
-LARGEST_FACTOR = 50.0  # of the log odds by which an arm's own rewards change that chance
-NEGLIGIBLE = 1e-6  # total weight of the copies that choice probabilities leave out
 FARTHEST = 1e75  # standard deviations of a reward: whatever is farther away counts as so far, or squares would overflow
 LEAST_EVIDENCE = 1e-150  # evidence that has faded below this, or was never above it, counts as none
 
 
-def or_none(evidence: Floats) -> Floats:
+def zero_if_negligible(evidence: Floats) -> Floats:
     """Return evidence of arms, with what is negligible as 0: (k,)."""
     return np.where(evidence < LEAST_EVIDENCE, 0.0, evidence)
-
-
-def weights_for_intervals(weight: Floats, steps: Floats, fall: float) -> Floats:
-    """Return the weights of copies that intervals go by: (..., steps), the last axis from coarse to fine.
-
-    Copies with less difference between siblings count less, by ``fall`` in the log with each step, and half of each
-    weight goes to the next copies on either side: the truth lies between two copies, but many rewards leave a single
-    one, as if it were known exactly.
-    """
-    weight = weight * np.exp(-fall * steps)
-    padded = np.concatenate([weight[..., :1], weight, weight[..., -1:]], axis=-1)
-    shared = 0.5 * weight + 0.25 * (padded[..., :-2] + padded[..., 2:])
-    return np.asarray(shared / shared.sum())
 
 
 class Sums(NamedTuple):
@@ -55,83 +41,52 @@ class Sums(NamedTuple):
 
 
 class Strays(NamedTuple):
-    """What arms that do not follow their cluster are expected to be, and how many there are: (copies,) each."""
+    """What the stray is expected to be, an arm that does not follow its cluster: (copies,) each."""
 
     mean: Floats
     plays: Floats  # that this expectation is worth
-    chance: Floats  # of an arm, before its own rewards are considered
 
 
-class Arms(NamedTuple):
-    """What some copies believe about arms: (arms, copies) each."""
+class Settings(NamedTuple):
+    """What the native engine needs to know besides the evidence and the prior; it reads these by name."""
 
-    mean: Floats  # if the arm follows its cluster
-    variance: Floats  # of its mean, in units of the variance of one reward
-    own: Floats  # what part of its mean is its own rewards, and not its cluster
-    stray: Floats  # chance that it does not
-    stray_mean: Floats  # and what it is drawn from then: its own rewards and what strays are expected to be
-    stray_variance: Floats
-
-
-def heights_of(shape: Shape) -> NDArray[np.intp]:
-    """Return how many levels are below each node, at most: (nodes,), 0 for an arm."""
-    heights = np.zeros(shape.n_nodes, np.intp)
-    for level in range(len(shape.levels) - 2, 0, -1):
-        nodes = slice(shape.levels[level], shape.levels[level + 1])
-        np.maximum.at(heights, shape.parent[nodes], heights[nodes] + 1)
-    return heights
+    height: Floats
+    concentration: Floats
+    steps: Floats
+    n_steps: int
+    fall: float
+    below: float
+    finest: float
+    shared: float
+    own: float
+    odds: float
+    numbers: Floats
+    chances: Floats
 
 
-class AdaptiveRows(Rows):
-    """What adaptive beliefs share, whatever the kind of rewards. All arms compete with each other directly."""
+class AdaptiveRows(CopiedRows):
+    """What adaptive beliefs without contexts share, whatever the kind of rewards."""
 
-    joint = True
-    law = LAW
     ONE: ClassVar[float]  # 1 if the variance of a reward depends on its mean, m (1 - m), else 0
     STEPS: ClassVar[NDArray[Any]]  # concentrations of arms around their cluster are 4 to the power of these, in units
-    BELOW: ClassVar[float]  # the log prior of a copy falls by this much with each step below 0
-    HINT: ClassVar[float]  # how fast draws become plainer as plays per arm exceed what an arm's belief is worth
-    SHARPEST: ClassVar[tuple[float, float]]  # the largest sharpness: 1 + the first times ln arms, up to the second
-    LOOSE: ClassVar[float]  # how plain draws are at least of an arm whose own rewards are all that counts
-    STRAY_HINT: ClassVar[float]  # the same two for arms that do not follow their cluster
-    STRAY_SHARPEST: ClassVar[float]
-    STRAYS: ClassVar[float]  # how many arms are expected not to follow their cluster, after some plays
-    SOONER: ClassVar[float]  # how much sooner than after as many plays per arm as what is expected of a stray is worth
-    GROWTH: ClassVar[float]  # how fast more strays are expected afterwards
-    shape: Shape
+    n_steps: int  # of them; copies repeat them with other concentrations of clusters
     unit: float  # how many plays the concentration at step 0 is worth
-    sharpened = True  # whether draws are sharper than the beliefs
     sd_unit = 1.0  # what standard deviations are measured in
     centre = 0.0  # what means are measured from before they are squared, so that large ones keep their digits
 
     def attach(self, shape: Shape) -> None:
-        self.shape = shape
-        self.height = heights_of(shape)
+        super().attach(shape)
+        self.n_steps = len(self.STEPS)
         steps, ratio = (grid.ravel() for grid in np.meshgrid(self.STEPS, RATIOS))  # (copies,) each
         up = np.arange(self.height[0] + 1)
         least = self.unit * LEAST_CONCENTRATION
         self.steps = steps.astype(np.float64)
         self.concentration = np.maximum(self.unit * 4.0**steps * ratio ** up[:, None], least)  # (heights, copies)
-        self._memo: tuple[bytes, dict[Any, Any]] = b"", {}
 
-    def settings(self) -> list[NDArray[Any]]:
-        """Return what the native engine needs to know besides the evidence and the prior."""
-        numbers = [
-            self.fall(),
-            self.BELOW,
-            self.law.finest,
-            self.HINT,
-            self.sharpest(),
-            self.LOOSE,
-            self.law.shared,
-            self.STRAY_HINT,
-            self.STRAY_SHARPEST,
-            self.STRAYS,
-            self.SOONER,
-            self.GROWTH,
-        ]
-        numbers += [self.law.most_stray, LARGEST_FACTOR]
-        return [self.height.astype(np.float64), self.concentration, self.steps, np.array(numbers)]
+    def settings(self) -> Settings:
+        height = self.height.astype(np.float64)
+        priors = self.fall(), self.law.below, self.law.finest
+        return Settings(height, self.concentration, self.steps, self.n_steps, *priors, *self.coupling)
 
     # What kinds of rewards differ in
 
@@ -169,8 +124,8 @@ class AdaptiveRows(Rows):
         """Return how many steps farther than usual the concentrations reach, because a reward varies less."""
 
     @abstractmethod
-    def expected_strays(self, root_mean: Floats, copies: Any) -> tuple[Floats, Floats]:
-        """Return the mean of arms that do not follow their cluster, and the plays this is worth: (copies,) each."""
+    def expected_strays(self, root_mean: Floats, copies: Any) -> Strays:
+        """Return what arms that do not follow their cluster are expected to be."""
 
     @abstractmethod
     def log_factor(self, plays: Floats, total: Floats, k: Floats, around: Floats, strays: Strays) -> Floats:
@@ -188,8 +143,7 @@ class AdaptiveRows(Rows):
 
     def collect(self) -> Sums:
         """Pass the evidence up the tree, and weigh the copies by how well they explain it."""
-        found: Sums = self._remembered("sums", self._collect)
-        return found
+        return self.remembered("sums", self._collect)
 
     def _collect(self) -> Sums:
         shape = self.shape
@@ -207,7 +161,7 @@ class AdaptiveRows(Rows):
             parents, first = np.unique(~shape.content[shape.parent[played]], return_index=True)
             arms = self.arms_message(plays[played, None], totals[played, None], first)
             for sums, values in zip((strength, total, squares, logs, fit), arms, strict=True):
-                sums[parents] += np.tile(values, len(RATIOS))
+                sums[parents] += np.tile(values, copies // self.n_steps)
             n_played = np.diff(np.append(first, len(played)))
             senders[parents] += n_played
             normal[parents] += 0 if self.ONE else n_played
@@ -242,12 +196,12 @@ class AdaptiveRows(Rows):
         """
         steps = self.steps + self.shift()
         beyond = np.maximum(-steps, 0.0) + np.maximum(steps - self.law.finest, 0.0)
-        return np.asarray(-self.fall() * np.maximum(steps, 0.0) - self.BELOW * beyond)
+        return np.asarray(-self.fall() * np.maximum(steps, 0.0) - self.law.below * beyond)
 
     def fall(self) -> float:
         """Return by how much the log prior of a copy falls with each step of the concentration.
 
-        Where arms are taken to be alike, it hardly matters which is played, and a decision is close to a toss-up. With
+        Where arms are taken to be similar, it hardly matters which is played, and a decision is close to a toss-up. With
         many arms that bet saves trying all of them; with two or three it saves nothing, and it takes longer to find out
         how they differ.
         """
@@ -303,137 +257,54 @@ class AdaptiveRows(Rows):
         share = k * per_play
         return share * mean[above] + total * per_play, 1 / (k + n + self.ONE) + share * share * variance[above]
 
-    def arms(self, leaves: NDArray[Any], copies: Any) -> Arms:
-        """Return what some copies believe about arms: (arms, copies) each."""
-        mean, variance, around = self.believed(leaves, copies)
-        plays, totals = (x[leaves, None] for x in self.known())
-        strays = self.strays(copies)
-        factor = self.log_factor(plays, totals, self.concentration[0][copies], around, strays)
-        odds = (
-            strays.chance / (1 - strays.chance) * np.exp(np.minimum(np.where(plays > 0, factor, 0.0), LARGEST_FACTOR))
-        )
+    def weights(self) -> Floats:
+        return np.exp(self.collect().log_weight)
+
+    def arms(self, nodes: Indices, context: Floats | None, copies: Indices) -> Iterator[Draws]:
+        mean, variance, around = self.believed(nodes, copies)
+        plays, totals = (x[nodes, None] for x in self.known())
+        k, strays = self.concentration[0][copies], self.strays(copies)
+        factor = np.where(plays > 0, self.log_factor(plays, totals, k, around, strays), 0.0)
+        odds = self.coupling.odds * np.exp(np.minimum(factor, LARGEST_FACTOR))
         n = strays.plays + plays
-        stray_mean = (strays.plays * strays.mean + totals) / n
-        k = self.concentration[0][copies]
-        if self.sharpened:
-            alone = 1 / (k + plays + self.ONE)
-            variance = alone + self.law.shared * (variance - alone)
-        return Arms(mean, variance, plays / (k + plays), odds / (1 + odds), stray_mean, 1 / (n + self.ONE))
+        follows = self.drawn(mean, variance)
+        alone = self.drawn((strays.plays * strays.mean + totals) / n, 1 / (n + self.ONE))
+        for copy in range(len(copies)):
+            yield Draws(*(np.ascontiguousarray(part[:, copy]) for part in (*follows, *alone, odds)))
 
     def strays(self, copies: Any) -> Strays:
-        """Return what strays are expected to be, and how many: the more, the less it costs to try all arms as such."""
-        root = self.believed(np.zeros(1, np.intp), copies)[0][0]
-        mean, plays = self.expected_strays(root, copies)
-        tried = self.SOONER * self.plays_per_arm() / (plays + self.ONE)
-        expected = self.STRAYS * (np.minimum(tried, 1.0) + self.GROWTH * tried)
-        return Strays(mean, plays, np.minimum(expected / max(len(self.shape.node_of), 2), self.law.most_stray))
+        return self.expected_strays(self.believed(np.zeros(1, np.intp), copies)[0][0], copies)
 
-    def plays_per_arm(self) -> float:
-        return float(self.plays(np.array([0]))[0]) / len(self.shape.node_of)
-
-    def sharpest(self) -> float:
-        """Return the largest sharpness of draws: of more arms, more draws are high by chance.
-
-        But however many there are, a cluster that was unlucky at first has to be tried again.
-        """
-        per_log, most = self.SHARPEST
-        return min(1.0 + per_log * float(np.log(max(len(self.shape.node_of), 2))), most)
-
-    def least_plain(self, own: Floats) -> Floats:
-        """Return how plain draws of arms that follow their cluster are at least: (k,).
-
-        Of arms that are expected to be like many others, some draw is always high; so the less of its mean is an arm's
-        own, the more sharply it is drawn.
-        """
-        sharpest = 1 / self.sharpest()
-        return np.asarray(sharpest + max(self.LOOSE - sharpest, 0.0) * own)
-
-    def variance_of_draws(self, variance: Floats, hint: float, least: Floats | float) -> Floats:
-        """Return the variance of draws, given that of beliefs.
-
-        An arm whose belief is worth more plays than arms have had on average is drawn more sharply than it is believed,
-        with as little as ``least`` of the variance; one whose belief is worth far fewer, plainly, so that a poor start
-        is made good.
-        """
-        if not self.sharpened:
-            return variance
-        plainness = np.maximum(hint * np.log1p(variance * self.plays_per_arm()), least)
-        return np.asarray(variance * np.minimum(plainness, 1.0))
-
-    def components(self, arms: Arms) -> tuple[Floats, Floats, Floats, Floats]:
-        """Return mean and standard deviation of the draws of arms that follow their cluster, and of those that do not.
-
-        (k,) each, for what one copy believes about them.
-        """
-        following = self.variance_of_draws(arms.variance, self.HINT, self.least_plain(arms.own))
-        alone = self.variance_of_draws(arms.stray_variance, self.STRAY_HINT, 1 / self.STRAY_SHARPEST)
-        return (*self.drawn(arms.mean, following), *self.drawn(arms.stray_mean, alone))
-
-    # What every belief can do
-
-    def sample(self, nodes: Nodes, contexts: Floats | None, m: int, rng: Any) -> Floats:
-        """Draw a copy for each decision, then each arm: first whether it follows its cluster, then its mean."""
-        weight = np.cumsum(np.exp(self.collect().log_weight))
-        found = np.empty((len(np.asarray(nodes)), m))
-        for decision in range(m):
-            copy = min(int(np.searchsorted(weight, rng.random() * weight[-1], side="right")), len(weight) - 1)
-            arms = self._remembered(("arms", copy, np.asarray(nodes).tobytes()), lambda c=copy: self._one(nodes, c))
-            mean, sd, stray_mean, stray_sd = self.components(arms)
-            stray = rng.random(len(found)) < arms.stray
-            normal = rng.standard_normal(len(found))
-            found[:, decision] = np.where(stray, stray_mean, mean) + np.where(stray, stray_sd, sd) * normal
-        return found
-
-    def unsharpened(self) -> AdaptiveRows:
-        plain = copying.copy(self)
-        plain.sharpened, plain._memo = False, (b"", {})
-        return plain
-
-    def draw_means(self, nodes: NDArray[Any], context: Floats | None, m: int, rng: Any) -> Floats:
-        weight = np.exp(self.collect().log_weight)
-        parts = []
-        for chosen, n in enumerate(rng.multinomial(m, weight / weight.sum()).tolist()):
-            if n:
-                arms = self._one(nodes, chosen)
-                mean, sd, stray_mean, stray_sd = (part[:, None] for part in self.components(arms))
-                stray = rng.random((len(mean), n)) < arms.stray[:, None]
-                draws = np.where(stray, stray_mean, mean) + np.where(stray, stray_sd, sd) * rng.standard_normal(
-                    stray.shape
-                )
-                parts.append(self.as_reward(draws))
-        return np.concatenate(parts, axis=1)
-
-    def as_reward(self, draws: Floats) -> Floats:
-        """Return draws, which may be on a scale of their own, as rewards."""
-        return draws
-
-    def _one(self, nodes: Any, copy: int) -> Arms:
-        return Arms(*(part[:, 0] for part in self.arms(nodes, [copy])))
-
-    def wins(self, nodes: Nodes, context: Floats | None) -> Floats:
-        nodes = np.asarray(nodes)
-        found: Floats = self._remembered(("wins", nodes.tobytes()), lambda: self._wins(nodes))
-        return found.copy()
-
-    def _wins(self, nodes: NDArray[Any]) -> Floats:
-        """Average over the copies, negligible ones left out. Arms with the same parent and evidence are equal."""
+    def equals(self, nodes: Indices) -> Indices:
+        """Arms with the same parent and evidence are equal."""
         plays, totals = self.known()
-        parent = self.shape.parent[nodes]
-        order = np.lexsort((totals[nodes], plays[nodes], parent))
-        keys = np.stack([parent[order], plays[nodes][order], totals[nodes][order]])
-        fresh = np.append(True, (np.diff(keys) != 0).any(axis=0))
-        kind = np.empty(len(nodes), np.intp)
-        kind[order] = np.cumsum(fresh) - 1
-        one_each, size = nodes[order[fresh]], np.bincount(kind).astype(np.float64)
-        weight = np.exp(self.collect().log_weight)
-        rising = np.argsort(weight)
-        kept = rising[np.cumsum(weight[rising]) > NEGLIGIBLE]
-        found = np.zeros(len(size))
-        arms = self.arms(one_each, kept)
-        for at, copy in enumerate(kept):
-            of_copy = Arms(*(np.ascontiguousarray(part[:, at]) for part in arms))
-            found += weight[copy] * self.winning.normal_mixed_wins(*self.components(of_copy), of_copy.stray, size)
-        return np.asarray((found / (found @ size))[kind])
+        kinds = np.stack([self.shape.parent[nodes], plays[nodes], totals[nodes]], axis=1)
+        return np.asarray(np.unique(kinds, axis=0, return_inverse=True)[1].reshape(-1), np.intp)
+
+    def draw_copy(self, nodes: Indices, context: Floats | None, copy: int, m: int, rng: Rng) -> Floats:
+        """Draw with the covariance that arms have by what their clusters share, and each arm's belief as it is."""
+        shape = self.shape
+        off = np.empty((shape.n_nodes, m))  # how far nodes are off their means, in standard deviations of a reward
+        plays = self.known()[0]
+        n_root = plays[0] + self.collect().strength[0, copy]
+        off[0] = rng.standard_normal(m) / np.sqrt(n_root + self.ONE)
+        for first, end in zip(shape.levels[1:-1], shape.levels[2:], strict=True):
+            level = np.arange(first, end)
+            leaf = shape.content[level] >= 0
+            strength = np.where(leaf, plays[level], 0.0)
+            strength[~leaf] = self.collect().strength[~shape.content[level[~leaf]], copy]
+            k = self.concentration[self.height[level], copy]
+            share, alone = k / (k + strength), 1 / (k + strength + self.ONE)
+            off[level] = share[:, None] * off[shape.parent[level]]
+            off[level] += np.sqrt(alone)[:, None] * rng.standard_normal((len(level), m))
+        arms = self._draws(nodes, context, copy)
+        spread = np.sqrt(self.believed(nodes, np.array([copy]))[1])
+        draws = arms.mean[:, None] + arms.sd[:, None] * (off[nodes] / spread)
+        odds = np.append(arms.odds, 1.0)
+        for decision, stray in enumerate(rng.choice(len(odds), m, p=odds / odds.sum()).tolist()):
+            if stray < len(nodes):
+                draws[stray, decision] = arms.stray_mean[stray] + arms.stray_sd[stray] * rng.standard_normal()
+        return draws
 
     def mean(self, nodes: Nodes, contexts: Floats | None) -> Floats:
         return self._moments(nodes)[0][:, None]
@@ -447,31 +318,33 @@ class AdaptiveRows(Rows):
     def _moments(self, nodes: Nodes) -> tuple[Floats, Floats]:
         """Return mean and standard deviation of the belief about nodes, over all copies: (k,) each."""
         nodes = np.arange(self.shape.n_nodes)[nodes]
-        weight = np.exp(self.collect().log_weight)
+        weight = self.weights()
         mean, variance, _ = self.believed(nodes, slice(None))
         variance = variance * self.reward_variance(mean)
         centre = (mean * weight).sum(axis=1)  # node by node: the same digits, however many nodes are asked for
         steps = np.maximum(self.steps + self.shift(), 0.0)
-        weight_of_steps, steps = (part.reshape(len(RATIOS), -1) for part in (weight, steps))
+        weight_of_steps, steps = (part.reshape(-1, self.n_steps) for part in (weight, steps))
         wider = weights_for_intervals(weight_of_steps, steps, self.law.interval_fall)
         variance = ((variance + self.in_units(mean - centre[:, None]) ** 2) * wider.ravel()).sum(axis=1)
         return centre, self.sd_unit * np.sqrt(variance)
 
     def likeness(self) -> Floats:
-        """Return how alike the children of each node are: the typical concentration, NaN if not known: (nodes,)."""
+        """Return how similar the children of each node are: the typical concentration, NaN if not known: (nodes,)."""
         found = np.full(self.shape.n_nodes, np.nan)
-        weight = np.exp(self.collect().log_weight)
+        weight = self.weights()
         plays = self.plays(np.arange(self.shape.n_nodes))
         tried = np.bincount(self.shape.parent[1:], plays[1:] > 0, self.shape.n_nodes)
         known = tried > 1
         found[known] = np.exp(np.log(self.concentration[self.height[known] - 1]) @ weight)
         return found
 
-    def _remembered(self, key: Any, compute: Any) -> Any:
-        """Return what was computed since the evidence last changed, or compute it."""
-        evidence = np.concatenate([getattr(self, name) for name in self.EVIDENCE]).tobytes()
-        if self._memo[0] != evidence:
-            self._memo = evidence, {}
-        if key not in self._memo[1]:
-            self._memo[1][key] = compute()
-        return self._memo[1][key]
+    def trust(self, nodes: Indices) -> list[str]:
+        """Describe how similar the arms, or clusters, below each node are, and by how much they differ."""
+        k, is_inner = self.likeness()[nodes], self.shape.content[nodes] < 0
+        apart = self.sd_unit * np.sqrt(self.reward_variance(self.mean(nodes, None)[:, 0]) / (k + self.ONE))
+        comparable = 4 ** self.shift() / self.unit  # what counts is how far they differ in odds, or in sds of a reward
+        told = [
+            TOO_EARLY if np.isnan(concentration) else f"{word_for(concentration * comparable)}: ±{gap:.2g}"
+            for concentration, gap in zip(k.tolist(), apart.tolist(), strict=True)
+        ]
+        return [words if inner else "" for words, inner in zip(told, is_inner.tolist(), strict=True)]

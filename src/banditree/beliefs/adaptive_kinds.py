@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -10,23 +10,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditree.base.intervals import normal_interval
-from banditree.beliefs.adaptive import AdaptiveRows, Strays, or_none
+from banditree.beliefs.adaptive import AdaptiveRows, Strays, zero_if_negligible
 from banditree.beliefs.base import Belief, Floats, Rows
 from banditree.beliefs.beta import Beta, BetaRows
 from banditree.beliefs.gaussian import Gaussian, GaussianRows, LearnedGaussianRows
 from banditree.beliefs.priors import Prior
 from banditree.beliefs.winning import log_beta
+from banditree.beliefs.law import Law
 from banditree.errors import InvalidType, InvalidValue
+from banditree.errors.checks import positive, real
 from banditree.tree.shape import Shape
 
 EDGE = 1e-12  # how close to 0 and 1 the mean of a cluster may come
-STRAY_LIFT, STRAY_WIDTH = 2.0, 0.7  # of normal rewards: where strays lie above the mean of all arms, and how widely, in
-# standard deviations of the arms
-LEVEL_PLAYS = 16.0  # after which an arm counts half in the level of the rewards
 ODDS_STEP = 0.2  # between the log odds of the means around which arms are weighed
+AROUND_STEP = 0.05  # and of those around which an arm is compared with the stray
+NORMAL_AROUND_STEP = 0.1  # the same for normal rewards, in standard deviations of arms around their cluster
 LINEAR_PART = 0.7  # of the scale on which rates compete
 WIDER = 0.6  # a draw with variance v is wider by this much times v than the slope of that scale says
 LEAST_VARIANCE = 1e-300  # of a reward
+HIERARCHICAL = Law(strays=0.0, fall=0.0, fall_of_few=0.0, below=0.0)  # of hierarchical Bayes: nothing is assumed
 UNSURE = 1e-6  # how many rewards the mean of all arms is worth beforehand where nobody knows by how much rewards vary
 
 
@@ -53,17 +55,15 @@ class AdaptiveBetaRows(AdaptiveRows, BetaRows):
     native = "AdaptiveBeta"
     ONE = 1.0
     STEPS = np.arange(10)  # as if each arm started with 1 to 262,144 plays
-    BELOW, HINT, SHARPEST, LOOSE = 4.0, 0.1, (0.8, 4.5), 0.65
-    STRAY_HINT, STRAY_SHARPEST, STRAYS, SOONER, GROWTH = 0.2, 2.0, 0.5, 1.0, 1.0
     unit = 1.0
 
     def native_arrays(self) -> list[NDArray[Any]]:
-        return [self._table, self.a, self.b, *self.settings()]
+        return [self._table, self.a, self.b, self.settings()]
 
     def known(self) -> tuple[Floats, Floats]:
         leaf = self.shape.content >= 0
-        successes = np.where(leaf, or_none(self.a + self.successes), self.a)
-        return successes + np.where(leaf, or_none(self.b + self.failures), self.b), successes
+        successes = np.where(leaf, zero_if_negligible(self.a + self.successes), self.a)
+        return successes + np.where(leaf, zero_if_negligible(self.b + self.failures), self.b), successes
 
     def reward_variance(self, mean: Floats) -> Floats:
         mean = np.clip(mean, EDGE, 1 - EDGE)
@@ -76,7 +76,7 @@ class AdaptiveBetaRows(AdaptiveRows, BetaRows):
         distribution takes it for a sign that arms differ widely. The mean is in steps, so that the sums need not be
         made anew at every reward; what the nearest step is off is made good to second order.
         """
-        k = self.concentration[0][: len(self.STEPS)]
+        k = self.concentration[0][: self.n_steps]
         strength, weighted = (
             np.add.reduceat(x * (k + 1) / (plays + k), first, axis=0) for x in (plays, total)
         )  # (clusters, steps) each
@@ -99,7 +99,7 @@ class AdaptiveBetaRows(AdaptiveRows, BetaRows):
         less if it has had few plays. Above 1/2 the level would say more about good arms than about the others.
         """
         plays, totals = self.known()
-        weight = 1 / (plays + LEVEL_PLAYS)
+        weight = 1 / (plays + self.law.level_plays)
         successes, failures = (float((known * weight).sum()) for known in (totals, np.maximum(plays - totals, 0.0)))
         if successes > failures:
             return 0.5
@@ -111,17 +111,20 @@ class AdaptiveBetaRows(AdaptiveRows, BetaRows):
         level = self.level()
         return float(np.log(4 * level * (1 - level)) / np.log(4))
 
-    def expected_strays(self, root_mean: Floats, copies: Any) -> tuple[Floats, Floats]:
+    def expected_strays(self, root_mean: Floats, copies: Any) -> Strays:
         """Return the level of all rewards, at most 1/2, with log odds spread by 1: Beta(2, 2) at 1/2."""
         level = self.level()
-        return np.full_like(root_mean, level), np.full_like(root_mean, 1 / (level * (1 - level)))
+        plays = 1 / (level * (1 - level) * self.law.stray_spread**2)
+        return Strays(np.full_like(root_mean, level), np.full_like(root_mean, plays))
 
     def log_factor(self, plays: Floats, total: Floats, k: Floats, around: Floats, strays: Strays) -> Floats:
         """Compare strays with the beta-binomial around the cluster's mean, by a formula of Laplace's kind."""
         n, s, f = plays, total, np.maximum(plays - total, 0.0)
         best = _best_fit(s, f)
         around = np.clip(around, EDGE, 1 - EDGE)
-        tree = best - k / (n + k) * (best - s * np.log(around) - f * np.log1p(-around)) - 0.5 * np.log1p(n / k)
+        odds = AROUND_STEP * np.floor(np.log(around / (1 - around)) / AROUND_STEP + 0.5)
+        there = -s * np.log1p(np.exp(-odds)) - f * np.log1p(np.exp(odds))
+        tree = best - k / (n + k) * (best - there) - 0.5 * np.log1p(n / k)
         a, b = np.array(strays.plays[0] * strays.mean[0]), np.array(strays.plays[0] * (1 - strays.mean[0]))
         return np.asarray(log_beta(a + s, b + f) - log_beta(a, b) - tree)
 
@@ -165,12 +168,13 @@ class AdaptiveGaussian(Gaussian):
     def like(self, prior: Belief) -> Belief:
         return adaptive(prior) if type(prior) is Gaussian else super().like(prior)
 
-    def rows(self, n_nodes: int, own: Mapping[int, Any]) -> AdaptiveGaussianRows | AdaptiveLearnedGaussianRows:
+    def rows(self, n_nodes: int, own: Mapping[int, Any]) -> NormalRows:
         if any((belief.sd is None) != (self.sd is None) for belief in own.values()):
             raise InvalidValue("the sd of rewards is learned for the whole tree or for none of it; give it everywhere")
         plays, means = _evidence(self, n_nodes, own, "prior_plays", "mean")
-        if self.sd is None:
+        if self.sd is None or isinstance(self, Hierarchical):
             plays[0] = UNSURE
+        if self.sd is None:
             return AdaptiveLearnedGaussianRows(plays, plays * means, float(self.mean))
         return AdaptiveGaussianRows(np.full(n_nodes, float(self.sd)), plays, plays * means)
 
@@ -180,21 +184,28 @@ class NormalRows(AdaptiveRows):
 
     ONE = 0.0
     STEPS = np.arange(-4, 6)  # arms differ by 16 standard deviations of a reward to a thirty-second of one
-    BELOW, HINT, SHARPEST, LOOSE = 2.0, 0.3, (np.inf, 2.0), 0.8  # 2 for any number of arms
-    STRAY_HINT, STRAY_SHARPEST, STRAYS, SOONER, GROWTH = 0.3, 4.0, 1.0, 5.0, 0.02
     count: Floats
     total: Floats
     prior_plays: Floats
     prior_total: Floats
+    spreads: tuple[float, ...] = ()  # of arms, then of clusters from the lowest level up, where they are told
+
+    def attach(self, shape: Shape) -> None:
+        super().attach(shape)
+        if self.spreads:
+            up = np.arange(self.height[0] + 1)
+            spreads = np.array(self.spreads)[np.minimum(up, len(self.spreads) - 1)]
+            self.steps, self.n_steps = np.zeros(1), 1
+            self.concentration = (self.sd_unit / spreads[:, None]) ** 2
 
     def known(self) -> tuple[Floats, Floats]:
         leaf = self.shape.content >= 0
-        plays = np.where(leaf, or_none(self.prior_plays + self.count), self.prior_plays)
+        plays = np.where(leaf, zero_if_negligible(self.prior_plays + self.count), self.prior_plays)
         total = np.where(leaf & (plays > 0), self.total, 0.0)
         return plays, self.prior_total + total
 
     def arms_message(self, plays: Floats, total: Floats, first: NDArray[Any]) -> tuple[Floats, ...]:
-        k = self.concentration[0][: len(self.STEPS)]
+        k = self.concentration[0][: self.n_steps]
         w, x = plays * k / (plays + k), total / plays
         parts = (w, w * x, w * self.off_centre(x) ** 2, np.log(w))
         strength, weighted, squares, logs = (np.add.reduceat(part, first, axis=0) for part in parts)
@@ -210,17 +221,24 @@ class NormalRows(AdaptiveRows):
     def shift(self) -> float:
         return 0.0
 
-    def expected_strays(self, root_mean: Floats, copies: Any) -> tuple[Floats, Floats]:
+    def coarse_variance(self) -> float:
+        """Return the noise with six binary digits, so that what follows from it need not change at every reward."""
+        fraction, exponent = np.frexp(self.noise_variance())
+        return float(np.ldexp(np.floor(64 * fraction) / 64, exponent))
+
+    def expected_strays(self, root_mean: Floats, copies: Any) -> Strays:
         """Return a mean that would be high among the arms: so a stray is either found or soon ruled out."""
         per_level = 1 / self.concentration[: max(self.height[0], 1), copies]
         spread = per_level.sum(axis=0)  # of arms around the root, in variances of a reward
-        lift = STRAY_LIFT * self.sd_unit * np.sqrt(self.noise_variance() * spread)
-        return root_mean + lift, 1 / (STRAY_WIDTH**2 * spread)
+        apart = self.sd_unit * np.sqrt(self.coarse_variance() * spread)
+        mean = rounded(root_mean, NORMAL_AROUND_STEP * apart) + self.law.stray_lift * apart
+        return Strays(mean, 1 / (self.law.stray_width**2 * spread))
 
     def log_factor(self, plays: Floats, total: Floats, k: Floats, around: Floats, strays: Strays) -> Floats:
         """Compare the mean of strays with that of the cluster as the prior of the mean of these rewards."""
-        n, noise = np.maximum(plays, 1e-300), self.noise_variance()
+        n, noise = np.maximum(plays, 1e-300), self.coarse_variance()
         x = total / n
+        around = rounded(around, NORMAL_AROUND_STEP * self.sd_unit * np.sqrt(noise / k))
 
         def log_density(mean: Any, variance: Any) -> Any:
             return -0.5 * (self.in_units(x - mean) ** 2 / (noise * variance) + np.log(variance))
@@ -245,7 +263,7 @@ class AdaptiveGaussianRows(NormalRows, GaussianRows):
         self.centre = float(prior_total[0]) / self.unit
 
     def native_arrays(self) -> list[NDArray[Any]]:
-        return [self.count, self.total, self.sd, self.prior_plays, self.prior_total, *self.settings()]
+        return [self.count, self.total, self.sd, self.prior_plays, self.prior_total, self.settings()]
 
 
 class AdaptiveLearnedGaussianRows(NormalRows, LearnedGaussianRows):
@@ -264,8 +282,7 @@ class AdaptiveLearnedGaussianRows(NormalRows, LearnedGaussianRows):
 
     def noise_variance(self) -> float:
         """Pool the variances within arms; the variance of all rewards counts as one degree of freedom more."""
-        variance: float = self._remembered("noise", self._noise_variance)
-        return variance
+        return self.remembered("noise", self._noise_variance)
 
     def _noise_variance(self) -> float:
         leaves = self.shape.node_of
@@ -286,7 +303,46 @@ class AdaptiveLearnedGaussianRows(NormalRows, LearnedGaussianRows):
 
     def native_arrays(self) -> list[NDArray[Any]]:
         evidence = [self.count, self.total, self.squares, self.rows]
-        return [*evidence, self.prior_plays, self.prior_total, np.array([self.centre]), *self.settings()]
+        return [*evidence, self.prior_plays, self.prior_total, np.array([self.centre]), self.settings()]
+
+
+@dataclass(frozen=True)
+class Hierarchical(AdaptiveGaussian):
+    """The prior of hierarchical Bayes: arms lie around their cluster, and clusters around theirs, with these deviations.
+
+    Parameters
+    ----------
+    arm_sd, cluster_sd
+        Standard deviations of arms and of clusters; one for each level of clusters, the top one first, or one for all.
+        Without them and ``sd``, all are learned.
+    """
+
+    arm_sd: float | None = None
+    cluster_sd: float | tuple[float, ...] | None = None
+
+    def __post_init__(self) -> None:
+        told = {"noise": self.sd, "arm_sd": self.arm_sd, "cluster_sd": self.cluster_sd}
+        if missing := [name for name, value in told.items() if value is None]:
+            if len(missing) < len(told):
+                raise InvalidValue(f"HierTS is told all of noise, arm_sd and cluster_sd, or none; {missing[0]} is missing")
+            return super().__post_init__()
+        levels = self.cluster_sd if isinstance(self.cluster_sd, Sequence | np.ndarray) else [self.cluster_sd]
+        if not len(levels):
+            raise InvalidValue("cluster_sd needs one number, or one for each level of clusters")
+        for what, value in (("arm_sd", self.arm_sd), *(("cluster_sd", level) for level in levels)):
+            ratio = positive(f"HierTS: {what}", value) / positive("HierTS: noise", self.sd)
+            real(f"HierTS: {what} over the noise", ratio, 1e-50, 1e50)
+        if isinstance(self.cluster_sd, Sequence | np.ndarray):
+            object.__setattr__(self, "cluster_sd", tuple(float(level) for level in levels))
+        return super().__post_init__()
+
+    def rows(self, n_nodes: int, own: Mapping[int, Any]) -> NormalRows:
+        rows = super().rows(n_nodes, own)
+        rows.law, rows.couples = HIERARCHICAL, False
+        if self.arm_sd is not None:
+            levels = self.cluster_sd if isinstance(self.cluster_sd, tuple) else (self.cluster_sd,)
+            rows.spreads = tuple(float(sd) for sd in (self.arm_sd, *levels[::-1]) if sd is not None)
+        return rows
 
 
 ADAPTIVE: dict[type[Belief], type[Belief]] = {Beta: AdaptiveBeta, Gaussian: AdaptiveGaussian}
@@ -318,6 +374,12 @@ def _evidence(prior: Any, n_nodes: int, own: Mapping[int, Any], *fields: str) ->
             values[node] = getattr(belief, field)
         found.append(values)
     return found
+
+
+def rounded(x: Floats, step: Floats) -> Floats:
+    """Return the nearest multiples of a step; a number that is far too large for one is left as it is."""
+    steps = x / step
+    return np.where(np.abs(steps) < 1e15, step * np.floor(steps + 0.5), x)
 
 
 def _on_scale(rate: Floats) -> Floats:

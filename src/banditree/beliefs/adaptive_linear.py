@@ -11,8 +11,7 @@ Twin of ``native/beliefs/adaptive_linear.hpp``: with the native random stream, b
 
 from __future__ import annotations
 
-import copy as copying
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 from weakref import ref
@@ -20,36 +19,33 @@ from weakref import ref
 import numpy as np
 from numpy.typing import NDArray
 
+from banditree.base.arrays import Indices
 from banditree.base.intervals import normal_interval
-from banditree.beliefs.adaptive import heights_of, weights_for_intervals
 from banditree.beliefs.base import ROUNDING, Batch, Belief, Floats, Nodes, Rows, check_sums
+from banditree.beliefs.copies import (
+    LARGEST_FACTOR,
+    NEGLIGIBLE,
+    TOO_EARLY,
+    CopiedRows,
+    weights_for_intervals,
+    word_for,
+)
+from banditree.beliefs.draws import Draws
 from banditree.beliefs.linear import Linear
 from banditree.beliefs.priors import Prior
 from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import MAX_CONTEXT, MAX_REWARD, real
+from banditree.stream import Rng
 from banditree.tree.shape import Shape
 
-# The same for all worlds. Set by experiments on kinds of worlds that docs/robustness.md lists, with other seeds. Widths
-# are standard deviations in units of the noise.
+# Widths are standard deviations in units of the noise.
 LEVEL_WIDTHS = 2.0 ** np.arange(2, -6, -1)  # of arms around their cluster
 WIDER_ABOVE = (0.1, 1.0, 3.0)  # factor by which widths grow with each level up; 0.1: clusters hardly differ
 SLOPE_SHARES = (0.02, 0.3, 1.0, 8.0)  # width of slopes, per standard deviation of a feature, over that of levels
 LARGEST_WIDTH, LEAST_WIDTH = 16.0, 1e-3
-FALL = 0.3  # the log prior of a copy falls by this much with each halving of the width
 ROOT_LEVEL_WIDTH, ROOT_SLOPE_WIDTH = 100.0, 1.0  # slopes: or twice the width of the level below, if that is more
-SHARPNESS = 1.1  # the variance of draws is divided by 1 + this times the log of the number of arms
-ALONE = 0.4  # the part of SHARPNESS in copies with the least factor: where clusters are alike, every arm is on its own
-WIDER_ARMS, WIDER_CLUSTERS = 1.5, 2.0  # factor of the widths in draws: what is not known yet is drawn less sharply
-AT_STAKE = 10.0  # plays per arm that sharp draws may cost; in longer runs than that the sharpness falls towards 1
-STRAYS = 1.0  # how many arms are expected to have a level that does not follow their cluster, before any reward
-GROWTH = 10.0  # plays per arm after which as many strays again are expected
-MOST_STRAY = 0.1  # the largest chance that an arm is a stray, before its own rewards are considered
-STRAY_WIDTH, STRAY_FACTOR = 1.0, 4.0  # of a stray's level: at least this, and this many times that of other arms
-LARGEST_FACTOR = 50.0  # of the log odds by which an arm's own rewards change that chance
-NOISE_SHARE = 0.1  # of the variance of all rewards that the noise is believed to have, with the weight of two rewards
+STRAY_WIDTH = 1.0  # of a stray's level: at least this
 ORIGIN_STEP = 16.0  # standard deviations: rewards are measured from a multiple of this
-INTERVAL_FALL = 0.7  # the log prior of a copy falls by so much more with each halving of the width, for intervals
-NEGLIGIBLE = 1e-6  # total weight of the copies that choice probabilities leave out
 LEAST_PLAYS, MOST_PLAYS = 1e-6, 1e12  # that a prior may be worth; with less, the variance would drown all evidence
 CONSTANT = 1e-12  # a variance that is a smaller share of the mean square is rounding
 BLOCK = 2**20  # numbers in memory when the messages of many arms are computed together
@@ -181,27 +177,35 @@ class Sums(NamedTuple):
     variance: Floats  # (copies,) of the noise
 
 
-class Believed(NamedTuple):
-    """What one copy believes in one context about some nodes, rewards measured from the origin: (nodes,) each."""
+class Settings(NamedTuple):
+    """What the native engine needs to know besides the evidence and the prior; it reads these by name."""
 
-    mean: Floats  # of an arm that follows its cluster
-    sd: Floats
-    stray_mean: Floats  # of one that does not
-    stray_sd: Floats
-    stray: Floats  # the chance that it does not
+    height: Floats
+    level_width: Floats
+    slope_width: Floats
+    log_prior: Floats
+    kinds: int
+    stray_factor: float
+    noise_share: float
+    shared: float
+    own: float
+    odds: float
+    numbers: Floats
+    chances: Floats
+    root_level_width: float = ROOT_LEVEL_WIDTH
+    root_slope_width: float = ROOT_SLOPE_WIDTH
+    stray_width: float = STRAY_WIDTH
+    origin_step: float = ORIGIN_STEP
 
 
-class AdaptiveLinearRows(Rows):
-    """The coefficients of all nodes, with all arms competing directly. Draws are normal, mixed over copies."""
+class AdaptiveLinearRows(CopiedRows):
+    """The coefficients of all nodes."""
 
     native = "AdaptiveLinear"
-    joint = True
     EVIDENCE = ("draws", "squares", "gram", "moment")
     NON_NEGATIVE = ("draws", "squares")
     PRIOR = ("prior_plays", "prior_theta")
     dim: int
-    shape: Shape
-    sharpened = True  # whether draws are sharper than the beliefs
     draws: Floats  # (nodes,) rows learned, however many plays each stands for
     squares: Floats  # (nodes,) sum of s^2 / n over rows of n plays with sum s
     gram: Floats  # (nodes, triangle) sum of (1, x) (1, x)': the lower triangle, row by row
@@ -215,8 +219,7 @@ class AdaptiveLinearRows(Rows):
         self.lay_out(np.zeros((len(prior_plays), 2 + triangle + p)), {"gram": (triangle,), "moment": (p,)})
 
     def attach(self, shape: Shape) -> None:
-        self.shape = shape
-        self.height = heights_of(shape)
+        super().attach(shape)
         widths, shares = (grid.ravel() for grid in np.meshgrid(LEVEL_WIDTHS, SLOPE_SHARES, indexing="ij"))
         factor = np.repeat(WIDER_ABOVE, KINDS)  # (copies,)
         factors = np.tile(factor, (self.height[0] + 1, 1))
@@ -224,21 +227,17 @@ class AdaptiveLinearRows(Rows):
         level = np.cumprod(factors, axis=0)  # and not powers, whose last bit may differ between machines
         self.level_width = np.clip(level, LEAST_WIDTH, LARGEST_WIDTH)  # (heights, copies)
         self.slope_width = np.maximum(self.level_width * np.tile(shares, len(WIDER_ABOVE)), LEAST_WIDTH)
-        falls = -FALL * np.repeat(np.arange(len(LEVEL_WIDTHS)), len(SLOPE_SHARES))
+        falls = -self.law.fall * np.repeat(np.arange(len(LEVEL_WIDTHS)), len(SLOPE_SHARES))
         self.log_prior = np.tile(falls, len(WIDER_ABOVE)).astype(np.float64)
-        self._memo: tuple[bytes, dict[Any, Any]] = b"", {}
         self._walk: Any = None
 
-    def settings(self) -> list[NDArray[Any]]:
-        """Return what the native engine needs to know besides the evidence and the prior."""
-        numbers = [
-            KINDS, ROOT_LEVEL_WIDTH, ROOT_SLOPE_WIDTH, SHARPNESS, ALONE, np.log(AT_STAKE), STRAYS, GROWTH, MOST_STRAY,
-            LARGEST_FACTOR, STRAY_WIDTH, STRAY_FACTOR, NOISE_SHARE, ORIGIN_STEP, WIDER_ARMS, WIDER_CLUSTERS,
-        ]  # fmt: skip
-        return [self.height.astype(np.float64), self.level_width, self.slope_width, self.log_prior, np.array(numbers)]
+    def settings(self) -> Settings:
+        widths = self.level_width, self.slope_width, self.log_prior
+        chosen = self.law.stray_factor, self.law.noise_share
+        return Settings(self.height.astype(np.float64), *widths, KINDS, *chosen, *self.coupling)
 
-    def native_arrays(self) -> list[NDArray[Any]]:
-        return [self.table, self.prior_plays, self.prior_theta, *self.settings()]
+    def native_arrays(self) -> list[Any]:
+        return [self.table, self.prior_plays, self.prior_theta, self.settings()]
 
     def bind_walk(self, walk: Any) -> None:
         """Remember the native walk, which has computed what `believed` asks for, as long as it exists."""
@@ -358,8 +357,7 @@ class AdaptiveLinearRows(Rows):
 
     def sums(self) -> Sums:
         """Pass the evidence up the tree, and weigh the copies by how well they explain it."""
-        computed: Sums = self._remembered("sums", self._collect)
-        return computed
+        return self.remembered("sums", self._collect)
 
     def _collect(self) -> Sums:
         shape, p = self.shape, self.dim + 1
@@ -423,7 +421,7 @@ class AdaptiveLinearRows(Rows):
         if within > CONSTANT * squares or fit_of_known > 0:
             centred = max(squares - 2 * standard.origin * total + standard.origin**2 * n, 0.0) + fit_of_known
             half = 1 + 0.5 * draws
-            rest = (NOISE_SHARE * within / draws if draws > 0 else 0.0) + 0.5 * np.maximum(
+            rest = (self.law.noise_share * within / draws if draws > 0 else 0.0) + 0.5 * np.maximum(
                 centred - fits, CONSTANT * centred
             )
             log_weight = log_weight - half * np.log(rest)
@@ -433,7 +431,10 @@ class AdaptiveLinearRows(Rows):
 
     # Down: beliefs
 
-    def weights(self) -> tuple[Floats, Floats]:
+    def weights(self) -> Floats:
+        return self.weights_and_noise()[0]
+
+    def weights_and_noise(self) -> tuple[Floats, Floats]:
         """Return the weights of the copies, and the variance of the noise in each: (copies,) each."""
         walk = self._native_walk()
         if walk is not None:
@@ -442,45 +443,44 @@ class AdaptiveLinearRows(Rows):
         sums = self.sums()
         return sums.weight, sums.variance
 
-    def believed(
-        self, nodes: NDArray[Any], context: Floats, copies: Any, *, sharp: bool | None = None
-    ) -> list[Believed]:
-        """Return what some copies believe about nodes in one context; ``sharp`` as draws are, with less spread."""
-        sharp = self.sharpened if sharp is None else sharp
+    def arms(self, nodes: Indices, context: Floats | None, copies: Indices) -> Iterator[Draws]:
+        """Return what some copies believe about nodes in one context, rewards measured from the origin."""
+        assert context is not None
         walk = self._native_walk()
         if walk is not None:
-            table = walk.believed(context, np.asarray(copies, np.int64), np.asarray(nodes, np.int64), sharp)
-            return [Believed(*columns) for columns in table]
-        copies = np.asarray(copies, np.intp)
+            table = walk.believed(context, np.asarray(copies, np.int64), np.asarray(nodes, np.int64))
+            yield from (Draws(*columns) for columns in table)
+            return
         at_once = max(1, BLOCK // (len(nodes) * (self.dim + 1) ** 2))
-        parts = [copies[start : start + at_once] for start in range(0, len(copies), at_once)]
-        return [one for part in parts for one in self._believed(nodes, context, part, sharp)]
+        for start in range(0, len(copies), at_once):
+            yield from self._believed(nodes, context, np.asarray(copies[start : start + at_once], np.intp))
 
     def _native_walk(self) -> Any:
         return None if self._walk is None else self._walk()
 
-    def _believed(self, nodes: NDArray[Any], context: Floats, copies: NDArray[Any], sharp: bool) -> list[Believed]:
+    def _standardised(self, context: Floats, standard: Standard) -> Floats:
+        """Return z, the context with a 1 before it: (p,)."""
+        return np.append(1.0, (context - standard.centre) * standard.per_scale)
+
+    def _believed(self, nodes: Indices, context: Floats, copies: Indices) -> list[Draws]:
         shape, sums = self.shape, self.sums()
         standard = sums.standard
-        z = np.append(1.0, (context - standard.centre) * standard.per_scale)
-        wider_arms, wider_clusters = (WIDER_ARMS, WIDER_CLUSTERS) if sharp else (1.0, 1.0)
-        clusters = "clusters", wider_clusters, copies.tobytes()
-        mean, spread = self._remembered(clusters, lambda: self._clusters(copies, wider_clusters))
+        z = self._standardised(context, standard)
+        mean, spread = self.remembered(("clusters", copies.tobytes()), lambda: self._clusters(copies))
         variance = sums.variance[copies][:, None]  # (copies, 1); below, arrays are (copies, nodes)
-        to_sd = np.sqrt(variance / (self.sharpness(copies)[:, None] if sharp else 1.0))
+        to_sd = np.sqrt(variance)
         leaf = shape.content[nodes] >= 0
-        value, unit, other, other_unit, stray = np.zeros((5, len(copies), len(nodes)))
+        value, unit, other, other_unit, odds = np.zeros((5, len(copies), len(nodes)))
         at = ~shape.content[nodes[~leaf]]
         value[:, ~leaf] = other[:, ~leaf] = mean[:, at] @ z
         unit[:, ~leaf] = other_unit[:, ~leaf] = spread[:, at] @ z @ z
         leaves, above = nodes[leaf], ~shape.content[shape.parent[nodes[leaf]]]
         m, s = mean[:, above], spread[:, above]
         w = self._widths(self.level_width[0, copies], self.slope_width[0, copies])  # (copies, 1, p)
-        ws = np.maximum(STRAY_WIDTH, STRAY_FACTOR * w[:, :, 0])
-        w = wider_arms * w
         w0 = w[:, :, 0]
-        key = ("arms", wider_arms, (copies % KINDS).tobytes(), leaves.tobytes())
-        inverse, b = self._remembered(key, lambda: self._inverses(leaves, w, standard))
+        ws = np.maximum(STRAY_WIDTH, self.law.stray_factor * w0)
+        key = ("arms", (copies % KINDS).tobytes(), leaves.tobytes())
+        inverse, b = self.remembered(key, lambda: self._inverses(leaves, w, standard))
         share = inverse @ z  # (copies, k, p)
         f = m / w**2 + b
         value[:, leaf] = (share * f).sum(axis=-1)
@@ -490,11 +490,7 @@ class AdaptiveLinearRows(Rows):
         apart, more = level - m[:, :, 0], ws**2 - w0**2
         explained = 1 + more * (w0**2 - corner) / w0**4
         factor = 0.5 * (more * (apart / w0**2) ** 2 / explained / variance - np.log(explained))
-        n_arms = len(shape.node_of)
-        n = float(self.gram[0, 0])
-        chance = min(STRAYS / max(n_arms, 2) * (1 + n / (GROWTH * n_arms)), MOST_STRAY)
-        odds = chance / (1 - chance) * np.exp(np.minimum(factor, LARGEST_FACTOR))
-        stray[:, leaf] = odds / (1 + odds)
+        odds[:, leaf] = self.coupling.odds * np.exp(np.minimum(factor, LARGEST_FACTOR))
         fewer = 1 / w0**2 - 1 / ws**2
         extra = fewer / (1 - fewer * corner)
         other[:, leaf] = value[:, leaf] + share[:, :, 0] * extra * apart
@@ -502,15 +498,15 @@ class AdaptiveLinearRows(Rows):
         precision = 1 / w**2
         precision[:, :, 0] = 1 / ws**2
         other_unit[:, leaf] = wider @ z + _quadratic(wider * precision, s)
-        columns = value, to_sd * np.sqrt(unit), other, to_sd * np.sqrt(other_unit), stray
-        return [Believed(*parts) for parts in zip(*columns, strict=True)]
+        columns = value, to_sd * np.sqrt(unit), other, to_sd * np.sqrt(other_unit), odds
+        return [Draws(*parts) for parts in zip(*columns, strict=True)]
 
     def _widths(self, level: Floats, slope: Floats) -> Floats:
         """Return the widths of all coefficients: (copies, 1, p)."""
         return np.concatenate([level[:, None], np.repeat(slope[:, None], self.dim, axis=1)], axis=1)[:, None]
 
-    def _clusters(self, copies: NDArray[Any], wider: float) -> tuple[Floats, Floats]:
-        """Return the coefficients of the clusters, their widths times a factor, and their covariance over the noise's.
+    def _clusters(self, copies: Indices) -> tuple[Floats, Floats]:
+        """Return the coefficients of the clusters, and their covariance over the noise's.
 
         (copies, clusters, p), (copies, clusters, p, p).
         """
@@ -519,7 +515,7 @@ class AdaptiveLinearRows(Rows):
         root = tuple(width[copies] for width in self._root_widths())
         for node in shape.inner.tolist():
             c, h = ~shape.content[node], self.height[node]
-            below_root = wider * self.level_width[h, copies], wider * self.slope_width[h, copies]
+            below_root = self.level_width[h, copies], self.slope_width[h, copies]
             w = self._widths(*(root if c == 0 else below_root))[:, 0]
             inverse = _inverse(sums.gram[c, copies], w)
             mean[:, c] = (inverse @ sums.moment[c, copies][:, :, None])[:, :, 0]
@@ -536,67 +532,55 @@ class AdaptiveLinearRows(Rows):
         gram, moment = self._read(leaves, standard)
         return _inverse(gram, w), moment
 
-    def sharpness(self, copies: NDArray[Any]) -> Floats:
-        """Return how sharp draws are: at most what keeps (1 + plays per arm)^(1 - 1/c) at ``AT_STAKE``."""
-        n, n_arms = float(self.gram[0, 0]), len(self.shape.node_of)
-        most = 1 + np.where(copies < KINDS, ALONE, 1.0) * SHARPNESS * np.log(n_arms)
-        length, stake = np.log1p(n / n_arms), np.log(AT_STAKE)
-        return np.asarray(np.minimum(most, length / (length - stake)) if length > stake else most)
-
     # What every belief can do
 
-    def sample(self, nodes: Nodes, contexts: Floats | None, m: int, rng: Any) -> Floats:
-        """Draw a copy for each decision, then each arm: first whether it follows its cluster, then its value."""
-        assert contexts is not None
-        nodes = np.arange(self.shape.n_nodes)[nodes]
-        weight = np.cumsum(self.weights()[0])
-        drawn = np.empty((len(nodes), m))
-        for decision in range(m):
-            copy = min(int(np.searchsorted(weight, rng.random() * weight[-1], side="right")), len(weight) - 1)
-            arms = self.believed(nodes, contexts[decision], [copy])[0]
-            is_stray = rng.random(len(nodes)) < arms.stray
-            mean, sd = np.where(is_stray, arms.stray_mean, arms.mean), np.where(is_stray, arms.stray_sd, arms.sd)
-            drawn[:, decision] = mean + sd * rng.standard_normal(len(nodes))
-        return drawn
+    def equals(self, nodes: Indices) -> Indices:
+        """Arms of one cluster without evidence are equal."""
+        touched = (self.gram[nodes, 0] > 0) | (self.prior_plays[nodes] > 0).any(axis=1)
+        return np.asarray(np.where(touched, nodes, -1 - self.shape.parent[nodes]), np.intp)
 
-    def unsharpened(self) -> AdaptiveLinearRows:
-        plain = copying.copy(self)
-        plain.sharpened = False
-        return plain
-
-    def draw_means(self, nodes: NDArray[Any], context: Floats | None, m: int, rng: Any) -> Floats:
+    def draw_copy(self, nodes: Indices, context: Floats | None, copy: int, m: int, rng: Rng) -> Floats:
         assert context is not None
-        weight = self.weights()[0]
-        parts = []
-        for chosen, n in enumerate(rng.multinomial(m, weight / weight.sum()).tolist()):
-            if n:
-                arms = Believed(*(part[:, None] for part in self.believed(nodes, context, [chosen])[0]))
-                is_stray = rng.random((len(nodes), n)) < arms.stray
-                mean, sd = np.where(is_stray, arms.stray_mean, arms.mean), np.where(is_stray, arms.stray_sd, arms.sd)
-                parts.append(mean + sd * rng.standard_normal(mean.shape))
-        return np.concatenate(parts, axis=1) + self.standard().origin
+        standard, shape = self.sums().standard, self.shape
+        clusters, sd = self._draw_clusters(copy, m, rng)
+        w = np.append(self.level_width[0, copy], np.full(self.dim, self.slope_width[0, copy]))
+        z, parent = self._standardised(context, standard), ~shape.content[shape.parent[nodes]]
+        draws = np.empty((len(nodes), m))
+        for places in _blocks(np.arange(len(nodes)), (self.dim + 1) ** 2 + m * (self.dim + 1)):
+            inverse, moment = self._inverses(nodes[places], w, standard)
+            share = inverse @ z  # (k, p)
+            above = np.einsum("kp,kmp->km", share / w**2, clusters[parent[places]])
+            own = np.sqrt(np.maximum(share @ z, 0.0))[:, None] * rng.standard_normal((len(places), m))
+            draws[places] = above + (share * moment).sum(axis=1)[:, None] + sd * own
+        return draws
+
+    def as_reward(self, draws: Floats) -> Floats:
+        return draws + self.standard().origin
+
+    def _draw_clusters(self, copy: int, m: int, rng: Rng) -> tuple[Floats, float]:
+        """Draw the root m times, and every cluster around its parent, from one copy: (clusters, m, p), and the noise."""
+        shape, sums = self.shape, self.sums()
+        sd = float(np.sqrt(sums.variance[copy]))
+        clusters = np.empty((len(sums.gram), m, self.dim + 1))
+        for node in shape.inner.tolist():
+            c = ~shape.content[node]
+            if c == 0:
+                w0, w1 = (width[copy] for width in self._root_widths())
+            else:
+                w0, w1 = self.level_width[self.height[node], copy], self.slope_width[self.height[node], copy]
+            w = np.append(w0, np.full(self.dim, w1))
+            inverse = _inverse(sums.gram[c, copy], w)
+            above = 0.0 if c == 0 else clusters[~shape.content[shape.parent[node]]] / w**2
+            values, vectors = np.linalg.eigh(inverse)
+            normal = rng.standard_normal((m, self.dim + 1)) * np.sqrt(np.maximum(values, 0.0))
+            clusters[c] = (above + sums.moment[c, copy]) @ inverse + sd * (normal @ vectors.T)
+        return clusters, sd
 
     def possible(self, means: Floats) -> Floats:
         """Return means within 0 and 1 if all rewards were, as far as the sums of the arms tell."""
         squares, totals = self.squares[self.shape.node_of], self.moment[self.shape.node_of, 0]
         rates = self.draws[0] > 0 and (squares <= totals * (1 + ROUNDING)).all()
         return np.clip(means, 0.0, 1.0) if rates else means
-
-    def wins(self, nodes: Nodes, context: Floats | None) -> Floats:
-        """Average over the copies, negligible ones left out. Arms of one cluster without evidence are equal."""
-        assert context is not None
-        nodes = np.asarray(nodes)
-        touched = (self.gram[nodes, 0] > 0) | (self.prior_plays[nodes] > 0).any(axis=1)
-        key = np.where(touched, nodes, -1 - self.shape.parent[nodes])
-        _, first, kind, size = np.unique(key, return_index=True, return_inverse=True, return_counts=True)
-        weight = self.weights()[0]
-        rising = np.argsort(weight)
-        kept = rising[np.cumsum(weight[rising]) > NEGLIGIBLE]
-        chance, counted = np.zeros(len(size)), size.astype(np.float64)
-        for copy, arms in zip(kept, self.believed(nodes[first], context, kept), strict=True):
-            columns = (np.ascontiguousarray(column) for column in arms)
-            chance += weight[copy] * np.asarray(self.winning.normal_mixed_wins(*columns, counted))
-        return np.asarray((chance / (chance @ counted))[kind])
 
     def mean(self, nodes: Nodes, contexts: Floats | None) -> Floats:
         assert contexts is not None
@@ -615,60 +599,27 @@ class AdaptiveLinearRows(Rows):
         """Return mean and standard deviation of the expected reward in one context, over all copies: (k,) each."""
         nodes = np.arange(self.shape.n_nodes)[nodes]
         key = ("moments", nodes.tobytes(), context.tobytes())
-        moments: tuple[Floats, Floats] = self._remembered(key, lambda: self._mixed(nodes, context))
-        return moments
+        return self.remembered(key, lambda: self._mixed(nodes, context))
 
     def _mixed(self, nodes: NDArray[Any], context: Floats) -> tuple[Floats, Floats]:
-        weight = self.weights()[0]
+        weight = self.weights()
         grid = weight.reshape(len(WIDER_ABOVE), len(LEVEL_WIDTHS), len(SLOPE_SHARES)).swapaxes(1, 2)
-        wider = weights_for_intervals(grid, np.arange(float(len(LEVEL_WIDTHS))), INTERVAL_FALL)
+        wider = weights_for_intervals(grid, np.arange(float(len(LEVEL_WIDTHS))), self.law.interval_fall)
         wider = wider.swapaxes(1, 2).ravel()
         rising = np.argsort(wider)
         kept = rising[np.cumsum(wider[rising]) > NEGLIGIBLE]
-        parts = np.stack(self.believed(nodes, context, kept, sharp=False))  # (copies, 5, k)
-        mean, sd, stray_mean, stray_sd, stray = parts.swapaxes(0, 1)
+        parts = np.stack(list(self.arms(nodes, context, kept)))  # (copies, 5, k)
+        mean, sd = parts[:, 0], parts[:, 1]
         weight, wider = weight[kept] / weight[kept].sum(), wider[kept] / wider[kept].sum()
-        centre = weight @ (mean + stray * (stray_mean - mean))
-        apart, stray_apart = sd**2 + (mean - centre) ** 2, stray_sd**2 + (stray_mean - centre) ** 2
-        return centre + self.standard().origin, np.sqrt(wider @ (apart + stray * (stray_apart - apart)))
-
-    def draw_coefficients(self, rng: Any) -> tuple[Floats, float]:
-        """Draw the level and the slopes of all arms, for contexts as given, and the noise: (arms, 1 + dim), a number.
-
-        One copy is drawn by its weight, then the root, and every node around its parent; no arm is taken for a stray.
-        """
-        shape, sums = self.shape, self.sums()
-        standard = sums.standard
-        copy = int(rng.choice(len(sums.weight), p=sums.weight))
-        sd = float(np.sqrt(sums.variance[copy]))
-        clusters = np.empty((len(sums.gram), self.dim + 1))
-        for node in shape.inner.tolist():
-            c = ~shape.content[node]
-            if c == 0:
-                w0, w1 = (width[copy] for width in self._root_widths())
-            else:
-                w0, w1 = self.level_width[self.height[node], copy], self.slope_width[self.height[node], copy]
-            w = np.append(w0, np.full(self.dim, w1))
-            inverse = _inverse(sums.gram[c, copy], w)
-            above = 0.0 if c == 0 else clusters[~shape.content[shape.parent[node]]] / w**2
-            clusters[c] = inverse @ (above + sums.moment[c, copy]) + sd * _draw_normal(inverse, rng)
-        w = np.append(self.level_width[0, copy], np.full(self.dim, self.slope_width[0, copy]))
-        arms = np.empty((len(shape.node_of), self.dim + 1))
-        for places in _blocks(np.arange(len(arms)), (self.dim + 1) ** 2):
-            leaves = shape.node_of[places]
-            inverse, moment = self._inverses(leaves, w, standard)
-            above = clusters[~shape.content[shape.parent[leaves]]] / w**2
-            arms[places] = np.einsum("kij,kj->ki", inverse, above + moment) + sd * _draw_normal(inverse, rng)
-        arms[:, 1:] *= standard.per_scale
-        arms[:, 0] += standard.origin - arms[:, 1:] @ standard.centre
-        return arms, sd
+        centre = weight @ mean
+        return centre + self.standard().origin, np.sqrt(wider @ (sd**2 + (mean - centre) ** 2))
 
     def gaps(self) -> tuple[Floats, Floats, Floats]:
         """Return how far apart the children of each node are: levels, slopes per sd of a feature, and the noise.
 
         (nodes,) each, as standard deviations of rewards; NaN where fewer than two children were tried.
         """
-        weight, variance = self.weights()
+        weight, variance = self.weights_and_noise()
         noise = float(np.exp(0.5 * (weight @ np.log(variance))))
         tried = np.bincount(self.shape.parent[1:], self.plays(slice(1, None)) > 0, self.shape.n_nodes)
         level, slope = np.full((2, self.shape.n_nodes), np.nan)
@@ -678,14 +629,17 @@ class AdaptiveLinearRows(Rows):
         slope[known] = np.exp(np.log(self.slope_width[below]) @ weight) * noise
         return level, slope, np.full(self.shape.n_nodes, noise)
 
-    def _remembered(self, key: Any, compute: Any) -> Any:
-        """Return what was computed since the evidence last changed, or compute it."""
-        evidence = self.table.tobytes()
-        if self._memo[0] != evidence:
-            self._memo = evidence, {}
-        if key not in self._memo[1]:
-            self._memo[1][key] = compute()
-        return self._memo[1][key]
+    def trust(self, nodes: Indices) -> list[str]:
+        """Describe levels and slopes; a slope is the effect of one standard deviation of a feature."""
+        sentences = []
+        columns = (self.shape.content < 0, *self.gaps())
+        for is_inner, level, slope, noise in zip(*(column[nodes].tolist() for column in columns), strict=True):
+            if not is_inner or np.isnan(level):
+                sentences.append(TOO_EARLY if is_inner else "")
+                continue
+            shared = word_for((noise / slope) ** 2).replace("nearly equal", "shared")
+            sentences.append(f"levels {word_for((noise / level) ** 2)}: ±{level:.2g}; slopes {shared}: ±{slope:.2g}")
+        return sentences
 
 
 def _message(gram: Floats, moment: Floats, level: Floats, slope: Floats) -> tuple[Floats, Floats, Floats, Floats]:
@@ -712,13 +666,6 @@ def _inverse(gram: Floats, w: Floats) -> Floats:
     scaled = np.eye(w.shape[-1]) + w[..., :, None] * gram * w[..., None, :]
     inverse = np.asarray(np.linalg.inv(scaled), np.float64)
     return w[..., :, None] * inverse * w[..., None, :]
-
-
-def _draw_normal(covariance: Floats, rng: Any) -> Floats:
-    """Draw from N(0, covariance): (..., p)."""
-    values, vectors = np.linalg.eigh(covariance)
-    drawn = rng.standard_normal(values.shape) * np.sqrt(np.maximum(values, 0.0))
-    return np.asarray((vectors @ drawn[..., None])[..., 0])
 
 
 def _blocks(nodes: NDArray[Any], numbers: int) -> list[NDArray[Any]]:

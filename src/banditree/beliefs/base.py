@@ -187,13 +187,17 @@ class Rows(ABC):
         """Return the probability that each of these nodes has the highest draw, with one draw per node: (k,)."""
         raise InvalidType(f"{type(self).__name__} has no method `wins`, which choice probabilities need")
 
-    def unsharpened(self) -> Rows:
-        """Return the beliefs themselves, where decisions are drawn from sharper ones."""
-        return self
-
     def draw_means(self, nodes: Indices, context: Floats | None, m: int, rng: Rng) -> Floats:
         """Draw the expected rewards of nodes m times from the beliefs about them: (k, m)."""
         return self.sample(nodes, None if context is None else np.repeat(context[None], m, axis=0), m, rng)
+
+    def chances(self, nodes: Indices, context: Floats | None) -> Floats:
+        """Return the probability that each of these nodes has the highest mean, by the beliefs: (k,)."""
+        return self.wins(nodes, context)
+
+    def trust(self, nodes: Indices) -> list[str] | None:
+        """Describe how similar the children of each node are believed to be; None if that is not learned: (k,)."""
+        return None
 
     def possible(self, means: Floats) -> Floats:
         """Return drawn means within the bounds that expected rewards have, where draws may be outside."""
@@ -249,7 +253,7 @@ class Rows(ABC):
         if (self.plays(slice(None)) > MAX_COUNT).any():
             raise InvalidValue(f"it counts more than {MAX_COUNT:g} plays")
 
-    def native_arrays(self) -> list[NDArray[Any]]:
+    def native_arrays(self) -> list[Any]:
         """Return the evidence and the prior for the native engine, contiguous; the prior may be a copy."""
         return [np.ascontiguousarray(x) if name in self.PRIOR else x for name, x in self.arrays().items()]
 

@@ -17,11 +17,11 @@ Floats = NDArray[np.float64]
 # The shared number z is one of these, the nodes of Gauss-Hermite quadrature, with their weights: it has the first 31
 # moments of a normal number, and a probability is a sum over them, without an error.
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(16)
-SHARED: Floats = _NODES
-CHANCES: Floats = _WEIGHTS / _WEIGHTS.sum()
+NUMBERS: Floats = np.ascontiguousarray(_NODES)
+CHANCES: Floats = np.ascontiguousarray(_WEIGHTS / _WEIGHTS.sum())
 PANEL, STEPS = np.polynomial.legendre.leggauss(16)  # places and weights of an integral from -1 to 1
 
-NEGLIGIBLE = 1e-7  # weight of copies, and of values of the shared number in them, that probabilities leave out
+NEGLIGIBLE = 1e-8  # weight of a copy and a shared number together that probabilities leave out
 DEPTH = 28.0  # a race begins where some draw is higher with a chance of e^-28, and ends where all are with that chance
 LOWEST = 8.0  # standard deviations below its mean where a normal ends
 LENGTH = 4.0  # of a panel, in standard deviations of the narrowest normal in it
@@ -32,39 +32,54 @@ NARROWEST = 1e-13  # least sd of a draw relative to its distance from the highes
 NEVER = 1e-300  # what remains of a probability that is too small for a double
 
 
+class Coupling(NamedTuple):
+    """What the draws of one decision have in common."""
+
+    shared: float  # the part of each standard deviation that comes from one number that all arms share
+    own: float  # and from a number of the arm's own; their squares sum to 1
+    odds: float  # of an arm to be the stray, before its own rewards are considered, against there being none
+    numbers: Floats  # values of the shared number, (values,)
+    chances: Floats  # of each of them
+
+
+def coupling(n_arms: int, strays: float) -> Coupling:
+    """Return how the draws of so many arms are coupled.
+
+    The highest of n independent draws is about sqrt(2 ln n) standard deviations too high. With an own part of the
+    variance of 1 / (1 + 2 ln n), it is at most one, however many arms there are.
+
+    >>> coupling(1_000, strays=4)[:3]
+    (0.96..., 0.25..., 0.004)
+    """
+    own = 1 / (1 + 2 * float(np.log(max(n_arms, 1))))
+    return Coupling(float(np.sqrt(1 - own)), float(np.sqrt(own)), strays / max(n_arms, 1), NUMBERS, CHANCES)
+
+
+INDEPENDENT = Coupling(0.0, 1.0, 0.0, np.zeros(1), np.ones(1))  # draws that share nothing, and no stray
+
+
 class Draws(NamedTuple):
     """What arms, or classes of equal arms, are drawn from: (k,) each."""
 
     mean: Floats
     sd: Floats
-    stray_mean: Floats  # the same if the arm is the stray
+    stray_mean: Floats  # of the further draw of the arm, if it is the stray
     stray_sd: Floats
-    odds: Floats  # of an arm to be the stray, against there being none
+    odds: Floats  # that it is, against there being none
 
 
-def coupling(n_arms: int) -> tuple[float, float]:
-    """Return the parts of a draw's standard deviation that all arms share, and that is each arm's own.
+def drawn(arms: Draws, coupled: Coupling, rng: Rng) -> Floats:
+    """Draw each arm once: the shared number, then the stray, then each arm's own number, then the stray's: (k,).
 
-    The highest of n independent draws is sqrt(2 ln n) standard deviations too high. With an own part of the variance
-    of 1 / (1 + ln n), it is at most sqrt(2), however many arms there are.
-
-    >>> shared, own = coupling(1_000)
-    >>> round(shared, 3), round(own, 3)
-    (0.935, 0.356)
+    The stray draws twice, the second time as if it did not follow its cluster, and keeps the higher of the two.
     """
-    own = 1 / (1 + float(np.log(max(n_arms, 1))))
-    return float(np.sqrt(1 - own)), float(np.sqrt(own))
-
-
-def drawn(arms: Draws, n_arms: int, rng: Rng) -> Floats:
-    """Draw each arm once: the shared number, then which arm is the stray, then each arm's own number: (k,)."""
-    shared, own = coupling(n_arms)
-    z = SHARED[pick(CHANCES, rng.random())]
+    z = coupled.numbers[pick(coupled.chances, rng.random())]
     stray = pick(np.append(arms.odds, 1.0), rng.random())
-    number = rng.standard_normal(len(arms.mean))
-    draws: Floats = arms.mean + arms.sd * (shared * z + own * number)
+    own = rng.standard_normal(len(arms.mean))
+    draws: Floats = (arms.mean + arms.sd * (coupled.shared * z)) + (arms.sd * coupled.own) * own
     if stray < len(draws):
-        draws[stray] = arms.stray_mean[stray] + arms.stray_sd[stray] * number[stray]
+        further = arms.stray_mean[stray] + arms.stray_sd[stray] * rng.standard_normal()
+        draws[stray] = max(draws[stray], further)
     return draws
 
 
@@ -74,35 +89,34 @@ def pick(weights: Floats, u: float) -> int:
     return min(int(np.searchsorted(up_to, u * up_to[-1], side="right")), len(weights) - 1)
 
 
-def coupled_wins(arms: Draws, size: Floats, n_arms: int, weight: float = 1.0) -> Floats:
+def coupled_wins(arms: Draws, size: Floats, coupled: Coupling, weight: float = 1.0) -> Floats:
     """Return the probability that a member of each class has the highest draw: (classes,), ``size @ wins`` is 1.
 
     ``weight`` is that of the copy of the belief: the less, the more values of the shared number are left out.
 
     >>> two = Draws(np.zeros(2), np.ones(2), np.array([9.0, 0.0]), np.array([0.1, 0.1]), np.array([1.0, 0.0]))
-    >>> coupled_wins(two, np.ones(2), n_arms=2).round(6)  # half of the time, the first is a stray
+    >>> coupled_wins(two, np.ones(2), coupling(2, strays=1)).round(6)  # half of the time, the first is a stray
     array([0.75, 0.25])
     """
-    shared, own = coupling(n_arms)
-    wins = sum(
-        chance * race(arms._replace(mean=arms.mean + shared * z * arms.sd, sd=own * arms.sd), size)
-        for z, chance in zip(SHARED, CHANCES, strict=True)
-        if chance * weight > NEGLIGIBLE
-    )
-    return np.asarray(wins / (size @ wins))
+    wins = np.zeros(len(size))
+    for z, chance in zip(coupled.numbers, coupled.chances, strict=True):
+        if chance * weight > NEGLIGIBLE:
+            shifted = arms._replace(mean=arms.mean + coupled.shared * z * arms.sd, sd=coupled.own * arms.sd)
+            wins += chance * race(shifted, size)
+    return wins / (size @ wins)
 
 
 def race(arms: Draws, size: Floats) -> Floats:
-    """Return the same where the draws are independent, but for the odds of which one is the stray.
+    """Return the same for independent draws, but for the odds of which arm draws once more.
 
-    With F and f the distribution function and the density of an arm, G and g those of the arm as a stray, and o its
+    With F and f the distribution function and the density of an arm, G and g those of its further draw, and o its
     odds, an arm's draw is the highest at x with density
 
-        product of all F  (f / F (1 + sum of o G / F over the other arms) + o g / F)  /  (1 + sum of o),
+        product of all F  (f / F (1 + sum of all o G) + o g)  /  (1 + sum of all o),
 
     which is integrated from the highest draw down, panel by panel.
     """
-    mean, sd = _scaled(arms)  # (2 classes,): as siblings, then as strays
+    mean, sd = _scaled(arms)  # (2 classes,): of the arms, then of their further draws
     k = len(size)
     often = np.maximum(DEPTH + np.log(np.append(size, size * arms.odds + NEVER)), 0.0)
     top, bottom = mean + sd * np.sqrt(2 * often), mean - LOWEST * sd
@@ -113,14 +127,12 @@ def race(arms: Draws, size: Floats) -> Floats:
         while True:
             half = (right - left) / 2
             x = np.concatenate([[left], left + half * (1 + PANEL)])  # the left end, then the nodes
-            z = (x - mean[:, None]) / sd[:, None]  # (2 classes, points)
-            below, density = _normal(z)
+            below, density = normal_below((x - mean[:, None]) / sd[:, None])  # (2 classes, points)
             density /= sd[:, None]
             F, f, odds = np.maximum(below[:k], LEAST), density[:k], arms.odds[:, None]
-            as_stray = odds * below[k:] / F
-            some_stray = 1 + size @ as_stray  # (points,)
+            some_stray = 1 + size @ (odds * below[k:])  # (points,)
             all_below = np.exp(size @ np.log(F))
-            each = all_below * (f / F * (some_stray - as_stray) + odds * density[k:] / F)  # (classes, points)
+            each = all_below * (f / F * some_stray + odds * density[k:])  # (classes, points)
             won = half * (each[:, 1:] @ STEPS)
             below_left = float(all_below[0] * some_stray[0])
             if abs(size @ won - (above - below_left)) < AGREE * all_draws or half < SHORTEST * abs(right):
@@ -138,7 +150,7 @@ def _scaled(arms: Draws) -> tuple[Floats, Floats]:
     return mean / sd.max(), np.maximum(sd / sd.max(), 1e-100)
 
 
-TAIL = (  # of the normal distribution, see `_normal`
+TAIL = (  # of the normal distribution, see `normal_below`
     0.15500843725507657,
     -0.1811854878707453,
     0.10287567265287303,
@@ -155,7 +167,7 @@ TAIL = (  # of the normal distribution, see `_normal`
 )
 
 
-def _normal(z: Floats) -> tuple[Floats, Floats]:
+def normal_below(z: Floats) -> tuple[Floats, Floats]:
     """Return distribution function and density of the normal distribution, to 11 digits.
 
     The tail is e^(-z^2 / 2) times a polynomial of 1 / (z + 4.4), fitted at Chebyshev's nodes for z up to 9.

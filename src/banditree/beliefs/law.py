@@ -1,4 +1,4 @@
-"""Numbers of ATS that were chosen rather than derived, each with a sentence. Come here to change one."""
+"""Numbers of ATS, LinATS and HierTS that were chosen rather than derived, each with a sentence. Come here to change one."""
 
 from __future__ import annotations
 
@@ -12,20 +12,24 @@ def _chosen(value: float, why: str) -> float:
 
 @dataclass(frozen=True, repr=False)
 class Law:
-    """Numbers that the beliefs of ATS go by. Those of its draws are still constants of the kinds of rewards.
+    """The numbers that adaptive beliefs and their draws go by. Both engines read them by name.
 
     >>> print(repr(Law()).splitlines()[1])
-        fall=0.3,  # The log prior of a copy falls by this with each step towards siblings that are alike.
+        strays=4.0,  # Arms that are expected not to follow their cluster, before any reward.
     """
 
-    fall: float = _chosen(0.3, "The log prior of a copy falls by this with each step towards siblings that are alike.")
+    strays: float = _chosen(4.0, "Arms that are expected not to follow their cluster, before any reward.")
+    stray_spread: float = _chosen(1.0, "Rates: a stray's log odds lie this far around those of a typical arm.")
+    stray_lift: float = _chosen(2.0, "Normal rewards: a stray lies this many sd of all arms above the mean of all ...")
+    stray_width: float = _chosen(0.7, "... give or take this many.")
+    stray_factor: float = _chosen(4.0, "Contexts: a stray's level lies this many times as far from its cluster as others.")
+    fall: float = _chosen(0.3, "The log prior of a copy falls by this each time siblings are half as far apart.")
     fall_of_few: float = _chosen(3.0, "And by at least this over the number of arms: few arms gain little by the bet.")
-    finest: float = _chosen(6.0, "Steps beyond which siblings are hardly ever as alike.")
-    interval_fall: float = _chosen(
-        2.0, "How much faster it falls for intervals, which may not bet that arms are alike."
-    )
-    shared: float = _chosen(2.0, "How much more the doubt counts in draws that all arms of a cluster share.")
-    most_stray: float = _chosen(0.1, "The largest chance of a stray, before the rewards of the arm are considered.")
+    below: float = _chosen(2.0, "It falls by this with each step beyond what is usual, at either end.")
+    finest: float = _chosen(6.0, "Steps from the coarsest to the finest that is usual.")
+    interval_fall: float = _chosen(2.0, "How much faster it falls for intervals, which may not bet on similar arms.")
+    level_plays: float = _chosen(16.0, "Plays after which an arm counts half in the level of the rates.")
+    noise_share: float = _chosen(0.1, "Contexts: the noise's prior share of the variance of rewards, worth two rewards.")
 
     def rows(self) -> list[tuple[str, float, str]]:
         """Return name, value and sentence of every number."""

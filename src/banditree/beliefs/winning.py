@@ -171,13 +171,10 @@ def _as_column(values: Floats, t: Points) -> Floats:
 
 NODES = 16  # per panel
 NEVER = 42.0  # e^-42 = 6e-19 is the chance that the highest draw lies beyond the panels, on either side
-NEVER_MIXED = 28.0  # of mixtures, which are averaged over copies of a belief, it is e^-28 = 7e-13
 STEEPEST = 12.0  # how far ln f may fall within a panel
 SMALL = 1e-3  # below this, F is integrated from the left, not as 1 minus the rest, to keep its digits
 AGREE = 1e-10  # a panel whose integral differs from the rise of the product by more is halved
 ROUNDING = 1e-6  # if halving does not remove a difference below this, the panel's length is not its cause
-FINISHED = 1e-18  # a part of a mixture with less than this left of it is over
-ROUNDED = 1e-12  # a smaller difference between 1 and the shares of a class is rounding
 TOO_NARROW = 1e-14  # relative length of a panel that cannot be halved
 
 
@@ -237,23 +234,6 @@ def normal_wins(mean: Floats, sd: Floats) -> Floats:
     return chances[kind_of]
 
 
-def normal_mixed_wins(mean: Floats, sd: Floats, other: Floats, other_sd: Floats, share: Floats, size: Floats) -> Floats:
-    """Return the probability that a member of each class has the highest draw: (classes,).
-
-    A class has ``size`` members, each drawn from N(other, other_sd^2) with probability ``share``, and else from
-    N(mean, sd^2).
-
-    >>> sure, zeros, ones = np.full(2, 1e-9), np.zeros(2), np.ones(2)
-    >>> normal_mixed_wins(zeros, sure, ones, sure, np.array([0.5, 0.0]), ones).round(6)
-    array([0.75, 0.25])
-    """
-    means, sds = np.append(mean, other), np.append(sd, other_sd)
-    means = means - means.max()
-    sds = np.maximum(sds, NARROWEST * -means)
-    densities = Normal(means / sds.max(), np.maximum(sds / sds.max(), LEAST))
-    return _wins(densities, size, share=share)[0]
-
-
 def ties(scores: Floats) -> Floats:
     """Return the probability of each child if the highest score wins and ties are broken evenly: (k,) from (k,).
 
@@ -272,64 +252,33 @@ def _classes(x: Floats, y: Floats) -> tuple[Floats, Floats, NDArray[np.intp], Fl
     return kinds.real.copy(), kinds.imag.copy(), kind_of.reshape(-1), size.astype(np.float64)
 
 
-class Parts(NamedTuple):
-    """The densities that the classes are mixtures of, the one that begins highest first: (parts,) each."""
-
-    of: NDArray[np.intp]  # class
-    share: Floats  # in the class
-
-    def take(self, order: NDArray[np.intp] | slice) -> Parts:
-        return Parts(self.of[order], self.share[order])
-
-
-def _wins(
-    densities: Densities, size: Floats, floor: float = -np.inf, share: Floats | None = None
-) -> tuple[Floats, float]:
-    """Return the probabilities that one member of each class has the highest draw, and that all are below ``floor``.
-
-    With ``share``, (classes,), there are two densities per class; the second half of them has these shares.
-    """
+def _wins(densities: Densities, size: Floats, floor: float = -np.inf) -> tuple[Floats, float]:
+    """Return the probabilities that one member of each class has the highest draw, and that all are below ``floor``."""
     k = len(size)
     if k == 1 and floor == -np.inf:
         return 1 / size, 0.0
-    negligible = NEVER if share is None else NEVER_MIXED
-    parts = Parts(np.arange(k), np.ones(k))
-    if share is not None:
-        parts = Parts(np.tile(np.arange(k), 2), np.append(1 - share, share))
-        some = np.flatnonzero(parts.share > 0)
-        densities, parts = densities.take(some), parts.take(some)
-    top = densities.top(negligible + np.log(size * k)[parts.of])
+    top = densities.top(NEVER + np.log(size * k))
     order = np.argsort(-top)
-    densities, parts, top = densities.take(order), parts.take(order), top[order]
+    densities, size, top = densities.take(order), size[order], top[order]
     rate = np.abs(densities.slope(top))
-    won = np.zeros(k)  # (classes,) so far
-    above = np.zeros(len(top))  # (parts,) P(one draw is above the panels to come)
-    over = np.zeros(k)  # (classes,) share of the parts that have ended: all their draws are above
+    won, above = np.zeros((2, k))  # so far, and P(one draw is above the panels to come)
     right, log_below = top[0], 0.0
-    while right > floor and log_below > -negligible:
-        right = min(right, float(top[0]))  # there may be a gap below the parts that have ended
+    while right > floor and log_below > -NEVER:
         left, before = max(_left(densities, top, rate, right), floor), np.inf
         while True:
             n = int(np.searchsorted(-top, -left))
-            these = parts.take(slice(n))
-            gained, so_far, below_left, rise = _panel(
-                densities.take(slice(n)), these, size, over, above[:n], left, right
-            )
-            error = abs(size @ gained - (np.exp(log_below) - np.exp(rise)))
+            gained, so_far, rise = _panel(densities.take(slice(n)), size[:n], above[:n], left, right)
+            error = abs(size[:n] @ gained - (np.exp(log_below) - np.exp(rise)))
             if error < AGREE or before / 2 < error < ROUNDING or right - left < TOO_NARROW * abs(right):
                 break
             left, before = (left + right) / 2, error
-        won += gained
+        won[:n] += gained
         above[:n], right, log_below = so_far, left, rise
-        ends = np.flatnonzero((below_left < FINISHED) & (these.share < 1))
-        if len(ends):  # what is left of it need not make the panels short
-            np.add.at(over, these.of[ends], these.share[ends])
-            kept = np.delete(np.arange(len(top)), ends)
-            densities, parts = densities.take(kept), parts.take(kept)
-            top, rate, above = top[kept], rate[kept], above[kept]
     below = float(np.exp(log_below)) if right <= floor else 0.0
     total = float(size @ won) + below
-    return won / total, below / total
+    chances = np.empty(k)
+    chances[order] = won / total
+    return chances, below / total
 
 
 def _step(slope: Floats, curvature: Floats) -> Floats:
@@ -363,11 +312,11 @@ def _left(densities: Densities, top: Floats, rate: Floats, right: float) -> floa
 
 
 def _panel(
-    densities: Densities, parts: Parts, size: Floats, over: Floats, above: Floats, left: float, right: float
-) -> tuple[Floats, Floats, Floats, float]:
+    densities: Densities, size: Floats, above: Floats, left: float, right: float
+) -> tuple[Floats, Floats, float]:
     """Return what each class's members win in a panel, and ln P(all are below left), as the last.
 
-    Between them, P(a draw is above left) and P(a draw is below left) of each part.
+    Between them, P(a draw is above left) of each class.
     """
     centre, half = (left + right) / 2, (right - left) / 2
     rule = _rule()
@@ -385,22 +334,9 @@ def _panel(
     if len(low):
         left_below[low] = _tail(densities.take(low), left)
         below[low] = left_below[low, None] + np.maximum(half * (f[low] @ (rule.weight[:, None] - rule.above)), 0.0)
-    # From parts to classes. A part that has not begun yet has all its draws below.
-    f, higher, below = (_mix(parts, x, len(size)) for x in (f, higher, below))
-    to_come = 1 - over - _mix(parts, np.ones(len(above)), len(size))
-    to_come[to_come < ROUNDED] = 0.0
-    higher, below = higher + over[:, None], np.maximum(below + to_come[:, None], 1e-300)
     product = np.exp(size @ _log_of_rest(higher, below))  # (nodes,)
-    won = half * ((f / below) @ (rule.weight * product))
-    lower, upper = (_mix(parts, x, len(size)) for x in (left_below, in_all))
-    return won, in_all, left_below, float(size @ _log_of_rest(upper + over, lower + to_come))
-
-
-def _mix(parts: Parts, values: Floats, k: int) -> Floats:
-    """Add the values of the parts, by their shares, to those of their classes: (parts, ...) -> (classes, ...)."""
-    mixture = np.zeros((k, *values.shape[1:]))
-    np.add.at(mixture, parts.of, (parts.share * values.T).T)
-    return mixture
+    won = half * ((f / np.maximum(below, 1e-300)) @ (rule.weight * product))
+    return won, in_all, float(size @ _log_of_rest(in_all, left_below))
 
 
 def _log_of_rest(p: Floats, rest: Floats) -> Floats:

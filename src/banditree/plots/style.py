@@ -23,6 +23,7 @@ PALETTE = {
     "grey": "#777777",
     "indigo": "#332288",
     "wine": "#AA2255",
+    "teal": "#44AA99",
 }
 BLACK, ORANGE, SKY, GREEN, BLUE, VERMILLION, PURPLE, GREY, *_ = PALETTE.values()
 

@@ -6,14 +6,14 @@ To add one, write its class and add it to `ALGORITHMS`; commands, advice, the se
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypedDict, Unpack
 
-from banditree.beliefs import AdaptiveLinear, Beta, Counts, Linear, adaptive, adaptive_linear
-from banditree.beliefs.law import LAW, Law
+from banditree.beliefs import AdaptiveLinear, Beta, Counts, Hierarchical, Linear, adaptive, adaptive_linear
+from banditree.beliefs.law import LAW
 from banditree.beliefs.priors import Prior
 from banditree.data.features import Features
 from banditree.errors import InvalidType, InvalidValue
@@ -38,6 +38,9 @@ class Parameters(TypedDict, total=False):
     c: float  # how many spreads above the mean an upper confidence bound is
     clock: str
     best: str
+    arm_sd: float | None  # how far arms lie around their cluster
+    cluster_sd: float | Sequence[float] | None  # and clusters around theirs
+    noise: float | None  # standard deviation of a reward around its arm's mean
 
 
 class Algorithm(Policy):
@@ -73,6 +76,10 @@ def _counts(_: str, __: object) -> Prior:
 def _adaptive(_: str, __: object, prior: Prior | None = None) -> Prior:
     belief: Prior = adaptive(prior)
     return belief
+
+
+def _hierarchical(_: str, __: object, arm_sd: Any = None, cluster_sd: Any = None, noise: Any = None) -> Prior:
+    return Hierarchical(noise, arm_sd=arm_sd, cluster_sd=cluster_sd)
 
 
 def _adaptive_linear(name: str, features: object, dim: int | None = None, prior: Prior | None = None) -> Prior:
@@ -183,10 +190,34 @@ class ATS(Algorithm):
         marker="*",
     )
 
-    @property
-    def law(self) -> Law:
-        """Numbers that its beliefs go by and that were chosen rather than derived, each with a sentence."""
-        return LAW
+    law = LAW
+
+
+class HierTS(Algorithm):
+    """Hierarchical Bayesian Thompson sampling for normal rewards (Hong et al. 2022): the belief of ATS, drawn plainly.
+
+    Arms lie around their cluster and clusters around their parent, with standard deviations that are told, as is that
+    of rewards; without any of the three they are learned, from a grid by their marginal likelihood. Draws of arms are
+    independent, and no arm is taken for a stray. ``cluster_sd`` may be a sequence, the top level first.
+
+    >>> import banditree as bt
+    >>> tree = bt.Tree({"shoes": ["s1", "s2"], "hats": ["h1", "h2", "h3"]})
+    >>> policy = bt.HierTS(tree, arm_sd=0.3, cluster_sd=1.0, noise=1.0, rng=7)
+    >>> policy.update(policy.choose(), reward=1.7)
+    """
+
+    about = replace(
+        THOMPSON,
+        summary="hierarchical Bayes for normal rewards: Thompson sampling over all arms, with known or learned spreads",
+        family="hierarchical",
+        belief=_hierarchical,
+        of_belief=("arm_sd", "cluster_sd", "noise"),
+        adapts=True,
+        cost=50,
+        color="teal",
+        marker="s",
+        papers=("hong2022",),
+    )
 
 
 class LinATS(Algorithm):
@@ -215,6 +246,7 @@ class LinATS(Algorithm):
         color="wine",
         marker="8",
     )
+    law = LAW
 
 
 class UCB1(Algorithm):
@@ -321,7 +353,7 @@ class LinUCT(Algorithm):
 
 ALGORITHMS: dict[str, type[Policy]] = {
     policy.__name__: policy
-    for policy in (ATS, TS, TSC, HTS, UCB1, UCBC, UCT, TSMax, LinATS, LinTS, LinTSC, LinHTS, LinUCB, LinUCBC, LinUCT)
+    for policy in (ATS, TS, TSC, HTS, HierTS, UCB1, UCBC, UCT, TSMax, LinATS, LinTS, LinTSC, LinHTS, LinUCB, LinUCBC, LinUCT)
 }
 
 

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from banditree.base.arrays import Floats, Indices
-from banditree.beliefs.adaptive import AdaptiveRows
-from banditree.beliefs.adaptive_linear import AdaptiveLinearRows
+from banditree.beliefs.copies import BLOCK, MAX_DRAWS, MEANS_DRAWN, MIN_DRAWS
 from banditree.data.features import Features
 from banditree.errors import InvalidValue, UnknownArm
 from banditree.policy.limits import AnyLimits
@@ -91,10 +90,6 @@ def _wins(state: State, limits: AnyLimits | None, context: Floats | None, node: 
 
 
 COLUMNS = ("path", "plays", "mean", "interval", "trust")
-# Words for the concentration of the arms or clusters below a node, by its lower bound.
-ALIKE = ((300.0, "nearly equal"), (30.0, "alike"), (6.0, "loosely alike"), (0.0, "hardly alike"))
-MIN_DRAWS, MAX_DRAWS = 2_000, 20_000  # of the means of all arms
-MEANS_DRAWN, BLOCK = 2_000_000, 1_000_000  # about how many means are drawn in all, and at once
 NO_CONTEXT = "needs context="  # shown instead of an interval that depends on one
 
 
@@ -144,8 +139,8 @@ class Remaining(NamedTuple):
 
 def chances(state: State, context: Floats | None) -> dict[Name, float]:
     """Return the probability of each arm that its mean is the highest."""
-    wins = state.rows.unsharpened().wins(state.walked_tree.shape.node_of, context)
-    return dict(zip(state.walked_tree.arms, (wins / wins.sum()).tolist(), strict=True))
+    highest = state.rows.chances(np.asarray(state.walked_tree.shape.node_of, np.intp), context)
+    return dict(zip(state.walked_tree.arms, (highest / highest.sum()).tolist(), strict=True))
 
 
 def remaining(state: State, context: Floats | None) -> Remaining:
@@ -153,7 +148,7 @@ def remaining(state: State, context: Floats | None) -> Remaining:
 
     The draws have a stream of their own, so that the same beliefs give the same answer.
     """
-    rows, leaves = state.rows.unsharpened(), state.walked_tree.shape.node_of
+    rows, leaves = state.rows, np.asarray(state.walked_tree.shape.node_of, np.intp)
     best = int(np.argmax(rows.mean(leaves, None if context is None else context[None])[:, 0]))
     rng = np.random.default_rng(0)
     n_draws = min(max(MEANS_DRAWN // len(leaves), MIN_DRAWS), MAX_DRAWS)
@@ -183,41 +178,8 @@ def _columns(state: State, nodes: Indices, context: Any, features: Features | No
         at = None if context is None else context[None]
         ends = (end.tolist() for end in rows.interval(nodes, at))
         columns = shown.tolist(), rows.mean(nodes, at)[:, 0].tolist(), list(zip(*ends, strict=True))
-    if isinstance(rows, AdaptiveRows):
-        return *columns, _trust(rows, nodes)
-    return columns if not isinstance(rows, AdaptiveLinearRows) else (*columns, _trust_in_context(rows, nodes))
-
-
-def _trust(rows: AdaptiveRows, nodes: Indices) -> list[str]:
-    """Describe how similar the arms, or clusters, below each node are, and by how much they differ."""
-    k, inner = rows.likeness()[nodes], rows.shape.content[nodes] < 0
-    apart = rows.sd_unit * np.sqrt(rows.reward_variance(rows.mean(nodes, None)[:, 0]) / (k + rows.ONE))
-    comparable = 4 ** rows.shift() / rows.unit  # what counts is how far they differ in odds, or in standard deviations
-    return [
-        ""
-        if not is_inner
-        else "too early to tell"
-        if np.isnan(concentration)
-        else f"{_word(concentration * comparable)}: ±{gap:.2g}"
-        for concentration, gap, is_inner in zip(k.tolist(), apart.tolist(), inner.tolist(), strict=True)
-    ]
-
-
-def _trust_in_context(rows: AdaptiveLinearRows, nodes: Indices) -> list[str]:
-    """Describe levels and slopes likewise; a slope is the effect of one standard deviation of a feature."""
-    inner = rows.shape.content[nodes] < 0
-    sentences = []
-    for is_inner, level, slope, noise in zip(inner, *(column[nodes] for column in rows.gaps()), strict=True):
-        if not is_inner or np.isnan(level):
-            sentences.append("too early to tell" if is_inner else "")
-            continue
-        shared = _word((noise / slope) ** 2).replace("nearly equal", "shared")
-        sentences.append(f"levels {_word((noise / level) ** 2)}: ±{level:.2g}; slopes {shared}: ±{slope:.2g}")
-    return sentences
-
-
-def _word(concentration: float) -> str:
-    return next(word for least, word in ALIKE if concentration >= least)
+    trust = rows.trust(nodes)
+    return columns if trust is None else (*columns, trust)
 
 
 def _node(state: State, key: object) -> int:

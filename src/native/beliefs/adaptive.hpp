@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "beliefs/adaptive_kinds.hpp"
-#include "beliefs/race.hpp"
+#include "beliefs/draws.hpp"
 #include "numerics/lanes.hpp"
 #include "numerics/vectors.hpp"
 #include "stream.hpp"
@@ -26,7 +26,8 @@ struct AdaptiveSettings {
     const double* concentration;  // (heights, copies)
     const double* steps;          // (copies,)
     std::size_t copies, n_steps;  // the concentrations of arms repeat after so many copies
-    double fall, below, finest, hint, sharpest, loose, shared, stray_hint, stray_sharpest, strays, sooner, growth, most_stray, largest_factor;
+    double fall, below, finest;  // of the log prior of the copies
+    Coupling coupling;
 };
 
 // Arms next to each other in one cluster of which something is known, all in one place, because it is read at every decision.
@@ -35,7 +36,8 @@ struct Block {
     std::uint32_t cluster = 0;
     std::uint64_t changed = 0;                 // see AdaptiveRows::changes
     std::vector<std::int32_t> leaves;          // in the order of the tree
-    std::vector<double> plays, totals, rooms;  // of each; a room is what Kind::remember returns
+    std::vector<double> plays, totals;         // of each
+    std::vector<double> as_stray, at_best;     // and their `Logs`
     Seen seen(std::size_t i) const { return {plays[i], totals[i]}; }
 };
 
@@ -43,21 +45,21 @@ template <class Kind>
 struct AdaptiveRows {
     static constexpr double low = Kind::low, high = Kind::high;
     static constexpr bool contextual = false;
+    static constexpr double largest_factor = 50.0;     // LARGEST_FACTOR in adaptive.py
     static constexpr std::size_t largest_batch = 256;  // rewards that are learned one by one
     Kind kind;
     AdaptiveSettings set;
     std::vector<Block> blocks;            // of arms that something is known about, in the order of the tree
     std::int32_t n_known = 0;             // number of these arms
     std::uint64_t changes = 0, all_changed = 0;  // counts changes of what is known of arms; the last one of all arms
+    std::vector<std::uint64_t> changed;   // (clusters,) the last one of an arm among the children
+    std::vector<std::size_t> first_block; // (clusters + 1,)
     std::vector<std::int32_t> n_touched;  // (clusters,) number of them among the children
     std::vector<std::int32_t> n_leaves;   // (clusters,) number of arms among the children
     std::vector<std::int32_t> node_of;    // (clusters,)
     std::vector<double> mean, variance;   // (clusters,) what the copy drawn last believes
     Stray stray_prior{};                  // what it expects of arms that do not follow their cluster
-    double chance = 0.0;                  // that an arm does not, before its own rewards are considered
     std::size_t copy = 0;                 // the one drawn last
-    double plays_per_arm = 0.0;
-    double least_plain = 0.0, looser = 0.0;  // of draws of arms that follow their cluster: without rewards of their own, and more
     std::int32_t leader = -1;             // the leaf of the arm that was played most, the first of several; -1 for none
 
     AdaptiveRows(Kind kind_, AdaptiveSettings set_) : kind(kind_), set(set_) {}
@@ -65,6 +67,7 @@ struct AdaptiveRows {
     std::size_t dim() const { return 0; }
     void reset() { stale = true; }
     void rescale(std::int32_t node, double by) { kind.rescale(node, by); }
+    const Coupling& coupling() const { return set.coupling; }
     std::size_t copies() const { return set.copies; }
     double weight(std::size_t copy) const { return (cumulative[copy] - (copy ? cumulative[copy - 1] : 0.0)) / cumulative.back(); }
     std::uint64_t version = 0;  // changes with the evidence, once it has been weighed
@@ -77,7 +80,7 @@ struct AdaptiveRows {
         if constexpr (Kind::learned) kind.estimate_noise();
         if (kind.note_level()) {
             for (Block& block : blocks)
-                for (std::size_t i = 0; i < block.leaves.size(); ++i) block.rooms[i] = kind.remember(block.leaves[i], block.seen(i));
+                for (std::size_t i = 0; i < block.leaves.size(); ++i) remember(block, i);
             all_changed = ++changes;
         }
         weigh();
@@ -89,38 +92,34 @@ struct AdaptiveRows {
         draw_copy(tree, rng);
     }
 
-    // The parameters of the draw of an arm; u says whether it follows its cluster.
-    Drawn drawn(const Tree& tree, std::int32_t leaf, double u) const {
-        const Seen known = seen(leaf);
-        const std::size_t parent = cluster(tree, tree.parent[leaf]);
-        return u < stray(leaf, known, mean[parent]) ? drawn_alone(known) : drawn_following(known, parent);
+    // What an arm draws from if it follows its cluster, and if it does not; and the odds that it does not.
+    Drawn following(const Tree& tree, std::int32_t leaf) const {
+        const std::size_t c = cluster(tree, tree.parent[leaf]);
+        return kind.drawn(believed(seen(leaf), mean[c], variance[c]));
     }
-    static double draw(const Drawn& of, Stream& rng) { return of.x + of.y * rng.standard_normal(); }
-
-    Drawn drawn_following(const Seen& known, std::size_t c) const {
-        return kind.drawn(following(known, mean[c], variance[c], plays_per_arm));
-    }
-    Drawn drawn_alone(const Seen& known) const { return kind.drawn(alone(known, stray_prior, plays_per_arm)); }
-
-    // What an arm is drawn with if it follows its cluster, which has the mean `around` with the variance `spread`. What it shares
-    // with its siblings counts more in the variance.
-    BANDITREE_INLINE Moments following(const Seen& known, double around, double spread, double per_arm) const {
-        const double per_play = 1.0 / (k_arms + known.plays), share = k_arms * per_play, own = known.plays * per_play;
-        const double v = 1.0 / (k_arms + known.plays + Kind::one) + set.shared * share * share * spread;
-        return {share * around + known.total * per_play, sharpened(v, per_arm, set.hint, least_plain + looser * own)};
-    }
-    // And if it does not: its own rewards, and what strays are expected to be.
-    BANDITREE_INLINE Moments alone(const Seen& known, const Stray& expected, double per_arm) const {
-        const double n = expected.plays + known.plays;
-        return {(expected.plays * expected.mean + known.total) / n,
-                sharpened(1.0 / (n + Kind::one), per_arm, set.stray_hint, 1.0 / set.stray_sharpest)};
-    }
-    BANDITREE_INLINE double sharpened(double v, double per_arm, double hint, double least) const {
-        const double plainness = std::max(hint * ln_one_plus(v * per_arm), least);
-        return v * std::min(plainness, 1.0);
+    Drawn alone(const Tree&, std::int32_t leaf) const { return kind.drawn(as_stray(seen(leaf))); }
+    double odds(const Tree& tree, std::int32_t leaf) const {
+        const Around around = kind.around(mean[cluster(tree, tree.parent[leaf])], k_arms);
+        return set.coupling.odds * factor(kind.logs(leaf), seen(leaf), around);
     }
 
-    Alike alike(const Tree& tree, std::int32_t leaf) const {
+    // What is believed about an arm, if its cluster has the mean `around` with the variance `spread`.
+    BANDITREE_INLINE Moments believed(const Seen& known, double around, double spread) const {
+        const double per_play = 1.0 / (k_arms + known.plays), share = k_arms * per_play;
+        return {share * around + known.total * per_play, 1.0 / (k_arms + known.plays + Kind::one) + share * share * spread};
+    }
+    // And if it does not follow it: its own rewards, and what strays are expected to be.
+    BANDITREE_INLINE Moments as_stray(const Seen& known) const {
+        const double n = stray_prior.plays + known.plays;
+        return {(stray_prior.plays * stray_prior.mean + known.total) / n, 1.0 / (n + Kind::one)};
+    }
+    // How much likelier its rewards are then.
+    BANDITREE_INLINE double factor(const Logs& logs, const Seen& known, const Around& around) const {
+        const double own = kind.log_factor(logs, known, k_arms, around, stray_prior), log = known.plays > 0.0 ? own : 0.0;
+        return exp_lane(log < largest_factor ? log : largest_factor);
+    }
+
+    Group group(const Tree& tree, std::int32_t leaf) const {
         const Seen known = seen(leaf);
         return {tree.parent[leaf], known.plays, known.total};
     }
@@ -130,25 +129,28 @@ struct AdaptiveRows {
         const std::size_t n = leaves.size();
         to.resize(n);
         for (auto& column : columns) column.resize(n);
+        arounds.resize(above.size());
+        for (std::size_t c = 0; c < above.size(); ++c) arounds[c] = kind.around(mean[c], k_arms);
         double *plays = columns[0].data(), *total = columns[1].data(), *means = columns[2].data(), *variances = columns[3].data();
-        double *as_stray = columns[4].data(), *at_best = columns[5].data();
+        double *as_own = columns[4].data(), *at_best = columns[5].data(), *log_success = columns[6].data(), *log_failure = columns[7].data();
+        double* near = columns[8].data();
         for (std::size_t i = 0; i < n; ++i) {
             const Seen known = seen(leaves[i]);
             const Logs logs = kind.logs(leaves[i]);
             const std::size_t parent = cluster(tree, tree.parent[leaves[i]]);
             plays[i] = known.plays, total[i] = known.total, means[i] = mean[parent], variances[i] = variance[parent];
-            as_stray[i] = logs.alone, at_best[i] = logs.best;
+            as_own[i] = logs.alone, at_best[i] = logs.best;
+            log_success[i] = arounds[parent].log_success, log_failure[i] = arounds[parent].log_failure, near[i] = arounds[parent].mean;
         }
         in_vectors([&]() BANDITREE_INLINE {
-            double *const __restrict x = to.mean.data(), *const __restrict y = to.sd.data(), *const __restrict share = to.share.data();
+            double *const __restrict x = to.mean.data(), *const __restrict y = to.sd.data(), *const __restrict odds_of = to.odds.data();
+            double *const __restrict stray_x = to.stray_mean.data(), *const __restrict stray_y = to.stray_sd.data();
             BANDITREE_INDEPENDENT
             for (std::size_t i = 0; i < n; ++i) {
                 const Seen known{plays[i], total[i]};
-                const Drawn follows = kind.drawn(following(known, means[i], variances[i], plays_per_arm));
-                const Drawn strayed = kind.drawn(alone(known, stray_prior, plays_per_arm));
-                const double strays = stray({as_stray[i], at_best[i]}, known, means[i]);
-                x[i] = follows.x, x[i + n] = strayed.x, y[i] = follows.y, y[i + n] = strayed.y;
-                share[i] = 1.0 - strays, share[i + n] = strays;
+                const Drawn follows = kind.drawn(believed(known, means[i], variances[i])), strayed = kind.drawn(as_stray(known));
+                x[i] = follows.x, y[i] = follows.y, stray_x[i] = strayed.x, stray_y[i] = strayed.y;
+                odds_of[i] = set.coupling.odds * factor({as_own[i], at_best[i]}, known, {near[i], 0.0, 0.0, log_success[i], log_failure[i]});
             }
         });
     }
@@ -189,7 +191,7 @@ struct AdaptiveRows {
     }
 
     // Computes what a copy believes about the clusters, and expects of strays.
-    void take_copy(const Tree& tree, std::size_t taken) {
+    void take_copy(const Tree&, std::size_t taken) {
         copy = taken;
         k_arms = set.concentration[copy];
         const Seen root = kind.before(0);
@@ -200,16 +202,9 @@ struct AdaptiveRows {
             const double k = set.concentration[height_of[c] * copies() + copy];
             believe(k, {sum(c, 0, copy), sum(c, 1, copy)}, above[c], mean[c], variance[c]);
         }
-        const auto n_arms = static_cast<double>(tree.n_arms);
-        plays_per_arm = kind.plays(0) / n_arms;
-        least_plain = 1.0 / set.sharpest;
-        looser = std::max(set.loose - least_plain, 0.0);
         double spread = 0.0;  // of arms around the root
         for (std::size_t h = 0; h < std::max<std::size_t>(height_of[0], 1); ++h) spread += 1.0 / set.concentration[h * copies() + copy];
         stray_prior = kind.stray(mean[0], spread);
-        const double tried = set.sooner * plays_per_arm / (stray_prior.plays + Kind::one);
-        const double expected = set.strays * (std::min(tried, 1.0) + set.growth * tried);
-        chance = std::min(expected / std::max(n_arms, 2.0), set.most_stray);
     }
 
     double concentration() const { return k_arms; }  // of arms, in the copy drawn last
@@ -222,19 +217,10 @@ struct AdaptiveRows {
         v = 1.0 / (k + of.plays + Kind::one) + share * share * variance[parent];
     }
 
-    // The chance that an arm does not follow its cluster.
-    double stray(std::int32_t leaf, const Seen& known, double around) const { return stray(kind.logs(leaf), known, around); }
-    BANDITREE_INLINE double stray(const Logs& logs, const Seen& known, double around) const {
-        const double own = kind.log_factor(logs, known, k_arms, around, stray_prior), factor = known.plays > 0.0 ? own : 0.0;
-        const double odds = chance / (1.0 - chance) * exp_lane(std::min(factor, set.largest_factor));
-        return odds / (1.0 + odds);
-    }
-
   private:
     bool stale = true, weighed = false;
     double k_arms = 0.0;
     std::vector<std::size_t> above, height_of;  // (clusters,) the cluster above, and the height
-    std::vector<std::size_t> first_block;       // (clusters,)
     std::vector<std::int32_t> slot, senders;    // (clusters,) where the sums are, -1 for none; children with a message
     std::vector<std::int32_t> inner_senders;    // (clusters,) those of them that are clusters, or known beforehand
     // By slot: what child clusters say, six sums per copy. w is what a message counts, x its mean, and z the same as
@@ -243,7 +229,8 @@ struct AdaptiveRows {
     std::vector<double> sums;      // (slots, [w, w x, w z^2, ln w, likelihood, apart], copies)
     std::vector<double> arm_sums;  // (slots, 6, steps)
     std::vector<double> log_likelihood, apart, weights, cumulative;
-    std::array<std::vector<double>, 6> columns;                          // scratch: (arms,)
+    std::array<std::vector<double>, 9> columns;                          // scratch: (arms,)
+    std::vector<Around> arounds;                                         // scratch: (clusters,)
     std::vector<double> old_n, old_t, new_n, new_t, before_n, before_t;  // scratch: (copies,)
 
     double* block(std::size_t c) { return sums.data() + static_cast<std::size_t>(slot[c]) * 6 * copies(); }
@@ -270,19 +257,24 @@ struct AdaptiveRows {
         const std::int32_t parent = tree.parent[leaf], nth = (leaf - tree.first(parent)) / Block::size;
         return blocks[first_block[cluster(tree, parent)] + static_cast<std::size_t>(nth)];
     }
+    void remember(Block& block, std::size_t i) {
+        kind.remember(block.leaves[i], block.seen(i));
+        const Logs logs = kind.logs(block.leaves[i]);
+        block.as_stray[i] = logs.alone, block.at_best[i] = logs.best;
+    }
     void note(const Tree& tree, std::int32_t leaf, const Seen& now) {
         Block& block = block_of(tree, leaf);
-        block.changed = ++changes;
+        block.changed = changed[block.cluster] = ++changes;
         const auto at = std::lower_bound(block.leaves.begin(), block.leaves.end(), leaf) - block.leaves.begin();
         const auto i = static_cast<std::size_t>(at);
         if (i == block.leaves.size() || block.leaves[i] != leaf) {
             block.leaves.insert(block.leaves.begin() + at, leaf);
-            for (auto* column : {&block.plays, &block.totals, &block.rooms}) column->insert(column->begin() + at, 0.0);
+            for (auto* column : {&block.plays, &block.totals, &block.as_stray, &block.at_best}) column->insert(column->begin() + at, 0.0);
             ++n_touched[block.cluster];
             ++n_known;
         }
         block.plays[i] = now.plays, block.totals[i] = now.total;
-        block.rooms[i] = kind.remember(leaf, now);
+        remember(block, i);
         const double most = leader < 0 ? 0.0 : seen(leader).plays;
         if (now.plays > most || (now.plays == most && leaf < leader)) leader = leaf;
     }
@@ -308,6 +300,8 @@ struct AdaptiveRows {
             for (std::int32_t i = 0; i < n_blocks; ++i) blocks.emplace_back().cluster = static_cast<std::uint32_t>(cluster(tree, node));
         }
         for (std::int32_t arm = 0; arm < tree.n_arms; ++arm) ++n_leaves[cluster(tree, tree.parent[tree.node_of[arm]])];
+        first_block.push_back(blocks.size());
+        changed.assign(above.size(), 0);
         mean.resize(above.size()), variance.resize(above.size());
         for (auto* scratch : {&old_n, &old_t, &new_n, &new_t, &before_n, &before_t}) scratch->resize(copies());
     }
@@ -316,7 +310,7 @@ struct AdaptiveRows {
         prepare(tree);
         slot.assign(above.size(), -1), senders.assign(above.size(), 0), inner_senders.assign(above.size(), 0), n_touched.assign(above.size(), 0);
         sums.clear(), arm_sums.clear();
-        for (Block& block : blocks) block.leaves.clear(), block.plays.clear(), block.totals.clear(), block.rooms.clear();
+        for (Block& block : blocks) block.leaves.clear(), block.plays.clear(), block.totals.clear(), block.as_stray.clear(), block.at_best.clear();
         n_known = 0;
         all_changed = ++changes;
         log_likelihood.assign(copies(), 0.0), apart.assign(copies(), 0.0);

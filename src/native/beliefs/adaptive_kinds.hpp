@@ -8,6 +8,7 @@
 
 #include "beliefs/beta.hpp"
 #include "beliefs/densities.hpp"
+#include "beliefs/draws.hpp"
 #include "numerics/lanes.hpp"
 #include "numerics/vectors.hpp"
 #include "stream.hpp"
@@ -26,11 +27,6 @@ struct Moments {
     double mean, variance;
 };
 
-// Mean and standard deviation of a normal draw, which may be on a scale of its own.
-struct Drawn {
-    double x, y;
-};
-
 // What arms that do not follow their cluster are expected to be.
 struct Stray {
     double mean, plays;
@@ -41,6 +37,13 @@ struct Logs {
     double alone, best;
 };
 
+// A cluster's mean, rounded, so that what follows from it need not be computed again at every reward: from which mean to which
+// it is the same, and for rates the logarithms of it and of 1 minus it.
+struct Around {
+    double mean, from, to, log_success = 0.0, log_failure = 0.0;
+    bool holds(double exact) const { return exact >= from && exact < to; }
+};
+
 struct AdaptiveBeta {
     static constexpr double low = 0.0, high = 1.0;
     static constexpr double one = 1.0;     // ONE
@@ -48,7 +51,8 @@ struct AdaptiveBeta {
     static constexpr double linear_part = 0.7, wider = 0.6;  // LINEAR_PART, WIDER
     BetaRows::Node* nodes;  // the scales of an arm hold its `Logs`
     const double *a, *b;    // (nodes,) known beforehand
-    static constexpr double level_plays = 16.0;      // LEVEL_PLAYS
+    double level_plays, stray_spread;                // Law.level_plays, Law.stray_spread
+    static constexpr double around_step = 0.05;      // AROUND_STEP
     double level_strength = 0.0, level_total = 0.0;  // of all arms, and of what is known of clusters beforehand
     double level = 0.0;    // see AdaptiveBetaRows.level()
     double log_own = 0.0;  // ln B of what strays are expected to be
@@ -73,6 +77,7 @@ struct AdaptiveBeta {
     }
     static constexpr bool learned = false;
     double noise() const { return 1.0; }
+    double coarse_variance() const { return 1.0; }
     BANDITREE_INLINE double off_centre(double mean) const { return mean; }
 
     // Arms are weighed by the beta-binomial around a mean near their cluster's, see AdaptiveBetaRows.arms_message(). Per
@@ -153,42 +158,37 @@ struct AdaptiveBeta {
         const double then = level;
         level = successes <= failures ? exp(-0.34657359027997264 * std::floor(0.5 - 2.8853900817779268 * ln(share))) : 0.5;
         if (level == then) return false;
-        log_own = log_beta(1.0 / (1.0 - level), 1.0 / level);
+        const Stray of = stray(0.0, 0.0);
+        log_own = log_beta(of.plays * of.mean, of.plays * (1.0 - of.mean));
         return true;
     }
     double shift() const { return ln(4.0 * level * (1.0 - level)) * 0.72134752044448170; }
-    Stray stray(double, double) const { return {level, 1.0 / (level * (1.0 - level))}; }
+    Stray stray(double, double) const { return {level, 1.0 / (level * (1.0 - level) * stray_spread * stray_spread)}; }
 
     // The log likelihood of rewards at their own mean.
     static double best_fit(const Seen& seen) {
         const double s = seen.total, f = std::max(seen.plays - s, 0.0), n = std::max(seen.plays, 1e-300);
         return (s > 0.0 ? s * ln(s / n) : 0.0) + (f > 0.0 ? f * ln(1.0 - s / n) : 0.0);
     }
-    // Keeps what `log_factor` needs of an arm's own evidence. Returns `room`.
-    double remember(std::int32_t leaf, const Seen& seen) {
+    // Keeps what `log_factor` needs of an arm's own evidence.
+    void remember(std::int32_t leaf, const Seen& seen) {
         const double s = seen.total, f = std::max(seen.plays - s, 0.0);
-        nodes[leaf].scales.a = log_beta(1.0 / (1.0 - level) + s, 1.0 / level + f) - log_own;
+        const Stray of = stray(0.0, 0.0);
+        nodes[leaf].scales.a = log_beta(of.plays * of.mean + s, of.plays * (1.0 - of.mean) + f) - log_own;
         nodes[leaf].scales.b = best_fit(seen);
-        return nodes[leaf].scales.a - nodes[leaf].scales.b + 0.5 * ln_one_plus(seen.plays);
-    }
-    // At least the log factor of an arm whose cluster's mean is between low and high: with k at least 1, and m the mean, it is
-    // at most room + share n (x - m)^2 / (m (1 - m)).
-    BANDITREE_INLINE double most_factor(const Seen& seen, double room, double k, double low, double high, const Stray&) const {
-        const double n = seen.plays, s = seen.total, off = std::max(std::abs(s - n * low), std::abs(s - n * high));
-        return room + k * off * off / ((k + n) * n * std::min(low * (1.0 - low), high * (1.0 - high)));
-    }
-    // The cell that a mean lies in, 3% at most of its distance from 0 or 1: what is found for one mean holds for the cell.
-    void cell(double mean, double& low, double& high) const {
-        const double rest = 1.0 - mean, x = std::max(std::min(mean, rest), edge), from = coarse(x), to = coarse_above(x);
-        low = mean < rest ? from : 1.0 - to;
-        high = mean < rest ? to : 1.0 - from;
     }
     // What `remember` kept.
     Logs logs(std::int32_t leaf) const { return {nodes[leaf].scales.a, nodes[leaf].scales.b}; }
-    BANDITREE_INLINE double log_factor(const Logs& logs, const Seen& seen, double k, double around, const Stray&) const {
+    Around around(double mean, double) const {
+        mean = mean < edge ? edge : mean > 1.0 - edge ? 1.0 - edge : mean;
+        const double odds = around_step * std::floor(ln_lane(mean / (1.0 - mean)) / around_step + 0.5);
+        const auto rate = [](double at) { return 1.0 / (1.0 + exp_lane(-at)); };
+        return {odds, odds < -27.0 ? -1.0 : rate(odds - 0.5 * around_step), odds > 27.0 ? 2.0 : rate(odds + 0.5 * around_step),
+                -ln_one_plus(exp_lane(-odds)), -ln_one_plus(exp_lane(odds))};
+    }
+    BANDITREE_INLINE double log_factor(const Logs& logs, const Seen& seen, double k, const Around& around, const Stray&) const {
         const double s = seen.total, f = std::max(seen.plays - s, 0.0), n = seen.plays;
-        const double mean = around < edge ? edge : around > 1.0 - edge ? 1.0 - edge : around;
-        const double there = s * ln_lane(mean) + f * ln_one_plus(-mean);
+        const double there = s * around.log_success + f * around.log_failure;
         return logs.alone - (logs.best - k / (n + k) * (logs.best - there) - 0.5 * ln_one_plus(n / k));
     }
     // See AdaptiveBetaRows.drawn(), which says why this scale.
@@ -208,12 +208,12 @@ template <bool Learned>
 struct AdaptiveNormal {
     static constexpr double low = -std::numeric_limits<double>::infinity(), high = -low;
     static constexpr double one = 0.0;
-    static constexpr double lift = 2.0, width = 0.7;    // STRAY_LIFT, STRAY_WIDTH in adaptive_kinds.py
     static constexpr double farthest = 1e75;            // FARTHEST in adaptive.py
     static constexpr double least_variance = 1e-300;    // LEAST_VARIANCE
     static constexpr bool learned = Learned;
     double *count, *sum, *squares, *rows;       // (nodes,); the last two if the noise is learned
     const double *prior_plays, *prior_total;    // (nodes,)
+    double lift, width;                         // Law.stray_lift, Law.stray_width
     double sd, centre;                          // what deviations are measured in, and means from
     double within = 0.0, degrees = 0.0, variance = 1.0;  // of the rewards of each arm; variance of a reward
 
@@ -280,28 +280,28 @@ struct AdaptiveNormal {
     bool note_level() { return false; }
     double shift() const { return 0.0; }
     Stray stray(double root_mean, double spread) const {
-        return {root_mean + lift * sd * std::sqrt(variance * spread), 1.0 / (width * width * spread)};
+        const double apart = sd * std::sqrt(coarse_variance() * spread);
+        return {rounded(root_mean, around_step * apart) + lift * apart, 1.0 / (width * width * spread)};
     }
-    double remember(std::int32_t, const Seen&) { return 0.0; }
+    void remember(std::int32_t, const Seen&) {}
     Logs logs(std::int32_t) const { return {0.0, 0.0}; }
-    // See AdaptiveBeta; ln q <= q - 1 saves the logarithms.
-    BANDITREE_INLINE double most_factor(const Seen& seen, double, double k, double low, double high, const Stray& stray) const {
-        const double n = seen.plays, x = seen.total / n, tree = 1.0 / n + 1.0 / k, own = 1.0 / n + 1.0 / stray.plays;
-        const double away = in_units(std::max(std::abs(x - low), std::abs(x - high)));
-        return 0.5 * (std::max(tree / own - 1.0, 0.0) + away * away / (variance * tree));
+    static constexpr double around_step = 0.1;  // NORMAL_AROUND_STEP, in standard deviations of arms around their cluster
+    Around around(double mean, double k) const {
+        const double step = around_step * sd * std::sqrt(coarse_variance() / k), at = rounded(mean, step);
+        return {at, at - 0.5 * step, at + 0.5 * step};
     }
-    void cell(double mean, double& low, double& high) const {
-        const double width = 0.03 * sd * std::sqrt(variance);
-        low = width * std::floor(mean / width);
-        high = low + width;
+    static double rounded(double x, double step) {
+        const double steps = x / step;
+        return std::fabs(steps) < 1e15 ? step * std::floor(steps + 0.5) : x;
     }
-    BANDITREE_INLINE double log_factor(const Logs&, const Seen& seen, double k, double around, const Stray& stray) const {
-        const double n = std::max(seen.plays, 1e-300), x = seen.total / n;
+    double coarse_variance() const { return coarse(variance); }
+    BANDITREE_INLINE double log_factor(const Logs&, const Seen& seen, double k, const Around& around, const Stray& stray) const {
+        const double n = std::max(seen.plays, 1e-300), x = seen.total / n, v = coarse_variance();
         const auto log_density = [&](double mean, double part) BANDITREE_INLINE {
             const double away = in_units(x - mean);
-            return -0.5 * (away * away / (variance * part) + ln_lane(part));
+            return -0.5 * (away * away / (v * part) + ln_lane(part));
         };
-        return log_density(stray.mean, 1.0 / n + 1.0 / stray.plays) - log_density(around, 1.0 / n + 1.0 / k);
+        return log_density(stray.mean, 1.0 / n + 1.0 / stray.plays) - log_density(around.mean, 1.0 / n + 1.0 / k);
     }
     BANDITREE_INLINE Drawn drawn(const Moments& of) const { return {of.mean, sd * std::sqrt(variance * of.variance)}; }
 };

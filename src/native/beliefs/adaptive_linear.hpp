@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "beliefs/adaptive_kinds.hpp"
-#include "beliefs/race.hpp"
+#include "beliefs/draws.hpp"
 #include "numerics/lanes.hpp"
 #include "numerics/math.hpp"
 #include "numerics/vectors.hpp"
@@ -28,8 +28,8 @@ struct AdaptiveLinearSettings {
     const double* slope_width;  // (heights, copies)
     const double* log_prior;    // (copies,)
     std::size_t copies, kinds;  // copies that differ in the widths of arms are of different kinds: copy % kinds
-    double root_level_width, root_slope_width, sharpness, alone, log_at_stake, strays, growth, most_stray, largest_factor, stray_width,
-        stray_factor, noise_share, centre_step, wider_arms, wider_clusters;
+    double root_level_width, root_slope_width, stray_width, stray_factor, noise_share, origin_step;
+    Coupling coupling;
 };
 
 struct AdaptiveLinearRows {
@@ -38,6 +38,7 @@ struct AdaptiveLinearRows {
     static constexpr std::size_t lanes = 8;   // matrices inverted together
     static constexpr std::size_t n_slots = 4;  // inverses kept of each cluster, and of each eight arms
     static constexpr std::size_t largest_batch = 256;
+    static constexpr double largest_factor = 50.0;  // LARGEST_FACTOR in adaptive_linear.py
     static constexpr std::int64_t refresh = 1 << 16;  // rewards after which all sums are made anew, so that rounding cannot add up
 
     double* table;              // (nodes, columns) rows, squares, gram (upper triangle, with a constant first), moment
@@ -62,19 +63,19 @@ struct AdaptiveLinearRows {
         bring_up_to_date(tree);
         const double u = rng.random() * cumulative.back();
         const auto at = static_cast<std::size_t>(std::upper_bound(cumulative.begin(), cumulative.end(), u) - cumulative.begin());
-        look(tree, context, std::min(at, set.copies - 1), true);
+        look(tree, context, std::min(at, set.copies - 1));
         for (std::size_t i = 0; i * lanes < parent_of.size(); ++i) believe(i, false);
     }
 
-    // The parameters of the draw of an arm; u says whether it follows its cluster.
-    Drawn drawn(const Tree& tree, std::int32_t leaf, double u) {
-        const Arm& arm = believed(tree, leaf);
-        if (u >= arm.stray) return arm.following;
+    const Coupling& coupling() const { return set.coupling; }
+    // What an arm draws from if it follows its cluster, and if it does not; and the odds that it does not.
+    Drawn following(const Tree& tree, std::int32_t leaf) { return believed(tree, leaf).following; }
+    Drawn alone(const Tree& tree, std::int32_t leaf) {
         const std::int32_t at = place[static_cast<std::size_t>(leaf)];
         if (at >= 0) believe(static_cast<std::size_t>(at) / lanes, true);
-        return arm.alone;
+        return believed(tree, leaf).alone;
     }
-    double draw(const Drawn& of, Stream& rng) const { return of.x + of.y * rng.standard_normal(); }
+    double odds(const Tree& tree, std::int32_t leaf) { return believed(tree, leaf).odds; }
 
     // Learns `count` rewards with sum `total`, in one context, of the arm at the end of a path.
     void learn(const Tree& tree, const std::vector<std::int32_t>& path, double total, double count, const double* x) {
@@ -110,30 +111,19 @@ struct AdaptiveLinearRows {
         weighed = false;
     }
 
-    // Computes all that one copy believes in one context; `sharp` as draws are.
-    void look_at_all(const Tree& tree, const double* context, std::size_t which, bool sharp) {
-        look(tree, context, which, sharp);
+    // Computes all that one copy believes in one context.
+    void look_at_all(const Tree& tree, const double* context, std::size_t which) {
+        look(tree, context, which);
         for (std::size_t i = 0; i * lanes < parent_of.size(); ++i) believe(i, true);
     }
 
     // Computes what one copy believes about the clusters, in one context.
-    void look(const Tree& tree, const double* context, std::size_t which, bool sharp) {
+    void look(const Tree&, const double* context, std::size_t which) {
         copy = which;
-        view = sharp ? which : which + set.copies;
-        wider = sharp ? set.wider_clusters : 1.0;
-        arm_widths[0] = set.level_width[copy] * (sharp ? set.wider_arms : 1.0);
-        arm_widths[1] = set.slope_width[copy] * (sharp ? set.wider_arms : 1.0);
+        arm_widths[0] = set.level_width[copy], arm_widths[1] = set.slope_width[copy];
         z[0] = 1.0;
         for (std::size_t j = 0; j < d; ++j) z[j + 1] = (context[j] - centre[j]) * per_scale[j];
-        sigma = std::sqrt(variance[copy]);
-        const auto n_arms = static_cast<double>(tree.n_arms);
-        const double plays = row(0)[2];
-        chance = std::min(set.strays / std::max(n_arms, 2.0) * (1.0 + plays / (set.growth * n_arms)), set.most_stray);
-        const double part = copy < set.kinds ? set.alone : 1.0;  // the first copies take clusters for alike
-        const double length = ln_one_plus(plays / n_arms), sharpest = 1.0 + part * set.sharpness * ln(n_arms);
-        const bool falls = length * (sharpest - 1.0) > set.log_at_stake * sharpest;
-        const double sharpness = !sharp ? 1.0 : falls ? length / (length - set.log_at_stake) : sharpest;
-        to_sd = sigma / std::sqrt(sharpness);
+        to_sd = std::sqrt(variance[copy]);
         mean.resize(above.size() * p);
         along.resize(above.size());
         untouched.resize(above.size());
@@ -162,7 +152,7 @@ struct AdaptiveLinearRows {
 
     struct Arm {
         Drawn following, alone;
-        double stray;  // chance that it does not follow its cluster
+        double odds;  // that it is the stray
     };
 
     // What the copy looked at believes about an arm; `believe` has computed it if there is evidence.
@@ -178,7 +168,7 @@ struct AdaptiveLinearRows {
             for (std::size_t i = 1; i < p; ++i) own_part += v1 * (z[i] * z[i]);
             along[c] = quadratic(c, z.data()) + own_part;
             const double more = stray_variance() - v0;
-            untouched[c] = {{value, to_sd * std::sqrt(along[c])}, {value, to_sd * std::sqrt(along[c] + more)}, chance};
+            untouched[c] = {{value, to_sd * std::sqrt(along[c])}, {value, to_sd * std::sqrt(along[c] + more)}, set.coupling.odds};
         }
         return untouched[c];
     }
@@ -188,7 +178,7 @@ struct AdaptiveLinearRows {
         in_vectors([&]() BANDITREE_INLINE { believe_eight(block_of_arms, all); });
     }
 
-    // The same of any node, for Python: mean and sd, those of a stray, and the chance to be one, each `stride` apart.
+    // The same of any node, for Python: mean and sd, those of a stray, and the odds to be one, each `stride` apart.
     void describe(const Tree& tree, std::int32_t node, double* out, std::size_t stride) {
         Arm arm{};
         if (tree.content[node] >= 0) {
@@ -199,25 +189,24 @@ struct AdaptiveLinearRows {
             for (std::size_t i = 0; i < p; ++i) value += z[i] * mean[c * p + i];
             arm.following = arm.alone = {value, to_sd * std::sqrt(quadratic(c, z.data()))};
         }
-        const double numbers[] = {arm.following.x, arm.following.y, arm.alone.x, arm.alone.y, arm.stray};
+        const double numbers[] = {arm.following.x, arm.following.y, arm.alone.x, arm.alone.y, arm.odds};
         for (std::size_t i = 0; i < 5; ++i) out[i * stride] = numbers[i];
     }
 
     std::size_t copies() const { return set.copies; }
     double weight(std::size_t which) const { return (cumulative[which] - (which ? cumulative[which - 1] : 0.0)) / cumulative.back(); }
     std::uint64_t version = 0;  // changes with the evidence, once it has been weighed
-    Alike alike(const Tree& tree, std::int32_t leaf) const {
+    Group group(const Tree& tree, std::int32_t leaf) const {
         return {place[static_cast<std::size_t>(leaf)] >= 0 ? leaf : tree.parent[leaf], 0.0, 0.0};
     }
     // What a copy draws arms from, in one context.
     void describe(const Tree& tree, const double* context, std::size_t which, const std::vector<std::int32_t>& leaves, Draws& to) {
-        look_at_all(tree, context, which, true);
+        look_at_all(tree, context, which);
         const std::size_t n = leaves.size();
         to.resize(n);
         for (std::size_t i = 0; i < n; ++i) {
             const Arm& arm = believed(tree, leaves[i]);
-            to.mean[i] = arm.following.x, to.sd[i] = arm.following.y, to.share[i] = 1.0 - arm.stray;
-            to.mean[i + n] = arm.alone.x, to.sd[i + n] = arm.alone.y, to.share[i + n] = arm.stray;
+            to.set(i, arm.following, arm.alone, arm.odds);
         }
     }
 
@@ -257,11 +246,11 @@ struct AdaptiveLinearRows {
     std::vector<double> variance, cumulative;         // (copies,) of the noise; weights, added up
     std::vector<double> cluster_inverses;             // (clusters, slots, p, p)
     std::vector<double> arm_inverses;                 // (blocks of arms, slots, triangle, lanes)
-    Tags cluster_tags, arm_tags;                      // which views they are of, -1 for none; the last says which is next
+    Tags cluster_tags, arm_tags;                      // which copies they are of, for arms up to what differs between arms, -1 for none; the last says which is next
     // Of the decision
-    std::size_t copy = 0, view = 0;                   // a copy has two views: sharp, as for draws, and plain
-    double sigma = 1.0, to_sd = 1.0, chance = 0.0;
-    double wider = 1.0, arm_widths[2] = {};           // how much wider the widths of clusters are; those of arms: level, slopes
+    std::size_t copy = 0;
+    double to_sd = 1.0;                               // the noise
+    double arm_widths[2] = {};                        // of levels, of slopes
     std::vector<double> z, mean, along, spread;       // (p,), (clusters, p), (clusters,), (slots, p, p) covariances
     std::vector<Arm> arms, untouched;                 // (arms with evidence,), (clusters,) for arms without
     std::vector<double> vector, product, own, old_own, before, change, work;  // scratch
@@ -309,7 +298,7 @@ struct AdaptiveLinearRows {
         else if (!(within > 1e-12 * square))
             assign(origin, static_cast<double>(static_cast<float>(std::fabs(total / n) < 1e30 ? total / n : 0.0)));
         else {
-            const double size = set.centre_step * power_near_root(within / n);
+            const double size = set.origin_step * power_near_root(within / n);
             assign(origin, size * std::rint(total / n / size));
         }
         return changed;
@@ -360,7 +349,7 @@ struct AdaptiveLinearRows {
     Widths widths(std::size_t c) const {
         if (c == 0) return {root_level_precision(), root_slope_precision(copy)};
         const std::size_t at = height_of[c] * set.copies + copy;
-        const double level = wider * set.level_width[at], slope = wider * set.slope_width[at];
+        const double level = set.level_width[at], slope = set.slope_width[at];
         return {1.0 / (level * level), 1.0 / (slope * slope)};
     }
     double root_level_precision() const {
@@ -579,7 +568,7 @@ struct AdaptiveLinearRows {
         const double vs = stray_variance(), more = vs - v0, fewer = l0 - 1.0 / vs;
         const Eight* given = reinterpret_cast<const Eight*>(of_arm.data() + at * entries * lanes);
         double* kept;
-        const bool known = find_inverse(arm_tags, arm_inverses, triangle * lanes, at, kept);
+        const bool known = find_inverse(arm_tags, arm_inverses, triangle * lanes, at, copy % set.kinds, kept);
         Eight* const inverse = reinterpret_cast<Eight*>(kept);  // P
         if (!known) {
             Eight log_part, fit;
@@ -604,21 +593,20 @@ struct AdaptiveLinearRows {
             value += share[i] * f[i], level += inverse[packed(i, 0)] * f[i], own_part += z[i] * share[i];
             passed[i] = (i ? l1 : l0) * share[i];
         }
-        double values[lanes], levels[lanes], own_parts[lanes], corners[lanes], shares[lanes], quadratics[lanes], strays[lanes], sds[lanes];
+        double values[lanes], levels[lanes], own_parts[lanes], corners[lanes], shares[lanes], quadratics[lanes], odds[lanes], sds[lanes];
         std::memcpy(values, &value, sizeof values), std::memcpy(levels, &level, sizeof levels);
         std::memcpy(own_parts, &own_part, sizeof own_parts), std::memcpy(corners, inverse, sizeof corners);
         std::memcpy(shares, share, sizeof shares);
         quadratics_of(of, passed, quadratics);
-        const double odds_before = chance / (1.0 - chance), noise = variance[copy];
+        const double noise = variance[copy];
         for (std::size_t l = 0; l < lanes; ++l) {
             levels[l] -= mean[of[l] * p];  // how far the arm is apart from its cluster
             const double explained = 1.0 + more * (v0 - corners[l]) * (l0 * l0), g = levels[l] * l0;
             const double factor = 0.5 * (more * g * g / explained / noise - ln_lane(explained));
-            const double odds = odds_before * exp_lane(factor < set.largest_factor ? factor : set.largest_factor);
-            strays[l] = odds / (1.0 + odds);
+            odds[l] = set.coupling.odds * exp_lane(factor < largest_factor ? factor : largest_factor);
             sds[l] = to_sd * std::sqrt(own_parts[l] + quadratics[l]);
         }
-        for (std::size_t l = 0; l < n; ++l) arms[first + l].following = {values[l], sds[l]}, arms[first + l].stray = strays[l];
+        for (std::size_t l = 0; l < n; ++l) arms[first + l].following = {values[l], sds[l]}, arms[first + l].odds = odds[l];
         if (!all) return;
         double extra[lanes];
         for (std::size_t l = 0; l < lanes; ++l) extra[l] = fewer / (1.0 - fewer * corners[l]);
@@ -701,13 +689,13 @@ struct AdaptiveLinearRows {
     // The inverse (w^-2 + A)^-1 of a cluster in the copy looked at: (p, p). Few are kept of each.
     double* inverse_of_cluster(std::size_t c) {
         double* to;
-        if (!find_inverse(cluster_tags, cluster_inverses, p * p, c, to)) {
+        if (!find_inverse(cluster_tags, cluster_inverses, p * p, c, copy, to)) {
             const Widths w = widths(c);
             invert(block(c) + copy, set.copies, w.level_precision, w.slope_precision, to);
         }
         return to;
     }
-    BANDITREE_INLINE bool find_inverse(Tags& tags, std::vector<double>& inverses, std::size_t size, std::size_t of, double*& to) {
+    BANDITREE_INLINE bool find_inverse(Tags& tags, std::vector<double>& inverses, std::size_t size, std::size_t of, std::size_t view, double*& to) {
         std::int16_t* tag = tags.data() + of * (n_slots + 1);
         for (std::size_t i = 0; i < n_slots; ++i)
             if (tag[i] == static_cast<std::int16_t>(view)) {

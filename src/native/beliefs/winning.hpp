@@ -65,43 +65,25 @@ class Winning {
     std::vector<double> won;  // (classes,) probability that one given member of a class has the highest draw
     double rest = 0.0;        // probability that all draws are below `floor`
 
-    // `sizes`: number of children in each class. With `shares`, each class is a mixture of two densities, the second of
-    // which has this share: the first densities of all classes come first, then the second ones.
-    Winning(Densities densities, const std::vector<double>& sizes, double floor = -std::numeric_limits<double>::infinity(),
-            const std::vector<double>& shares = {})
-        : negligible(shares.empty() ? never : never_mixed), each(std::move(densities)) {
+    // `sizes`: number of children in each class.
+    Winning(Densities densities, const std::vector<double>& sizes, double floor = -std::numeric_limits<double>::infinity())
+        : each(std::move(densities)) {
         const std::size_t n_classes = sizes.size();
         won.assign(n_classes, 0.0);
         if (n_classes == 1 && floor == -std::numeric_limits<double>::infinity()) {
             won[0] = 1.0 / sizes[0];
             return;
         }
-        std::vector<std::size_t> order;
-        std::vector<double> tops(each.count()), parts(each.count(), 1.0);
-        for (std::size_t i = 0; i < each.count(); ++i) {
-            const std::size_t c = i % n_classes;
-            if (!shares.empty()) parts[i] = i < n_classes ? 1.0 - shares[c] : shares[c];
-            if (parts[i] > 0.0) order.push_back(i);
-            tops[i] = each.top(i, negligible + ln(sizes[c] * static_cast<double>(n_classes)));
-        }
-        k = order.size();
+        k = n_classes;
+        std::vector<std::size_t> order(k);
+        std::vector<double> tops(k);
+        for (std::size_t i = 0; i < k; ++i) order[i] = i, tops[i] = each.top(i, never + ln(sizes[i] * static_cast<double>(k)));
         std::sort(order.begin(), order.end(), [&](std::size_t i, std::size_t j) { return tops[i] > tops[j]; });
         each.arrange(order);
         top = taken(tops, order);
-        part = taken(parts, order);
-        std::vector<std::size_t> at(n_classes, none);
-        mate.assign(k, none);
-        for (std::size_t i = 0; i < k; ++i) {
-            const std::size_t c = order[i] % n_classes;
-            size.push_back(sizes[c]);
-            if (at[c] != none) mate[mate[i] = at[c]] = i;
-            at[c] = i;
-        }
-        if (!shares.empty()) waiting.resize(k);
+        size = taken(sizes, order);
         for (std::size_t i = 0; i < k; ++i) rate.push_back(std::fabs(each.slope(i, Place(top[i]))));
         above.assign(k, 0.0);
-        left_of.assign(k, 1.0);
-        over.assign(k, 0);
         for (auto* values : {&so_far, &share, &peak, &slope}) values->resize(k);
         hazard.resize(k);
         std::vector<double> sum(k, 0.0);
@@ -109,35 +91,21 @@ class Winning {
         double total = rest;
         for (std::size_t i = 0; i < k; ++i) total += size[i] * sum[i];
         rest /= total;
-        for (std::size_t i = 0; i < k; ++i) won[order[i] % n_classes] += sum[i] / total;
+        for (std::size_t i = 0; i < k; ++i) won[order[i]] = sum[i] / total;
     }
 
   private:
     using Place = typename Densities::Place;
 
     static constexpr double never = 42.0;        // e^-42 is the chance that the highest draw lies beyond the panels
-    static constexpr double never_mixed = 28.0;  // of mixtures, which are averaged over copies of a belief, it is e^-28
     static constexpr double steepest = 12.0;     // how far ln f may fall within a panel
     static constexpr double small = 1e-3;        // below this, F is integrated from the left, to keep its digits
     static constexpr double agree = 1e-10;       // a panel whose integral differs from the product's rise by more is halved
     static constexpr double rounding = 1e-6;     // if halving does not remove a difference below this, length is not its cause
-    static constexpr double finished = 1e-18;    // a part of a mixture with less than this left of it is over
     static constexpr double too_narrow = 1e-14;  // relative length of a panel that cannot be halved
 
-    static constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
-
-    double negligible;
     Densities each;  // in the order of their tops, the highest first, like all that follows
     std::size_t k = 0;
-    std::vector<double> part;       // share in its class
-    std::vector<std::size_t> mate;  // the other density of its class, or none
-    struct Half {
-        Nodes f, higher, below;
-        double below_left;
-    };
-    std::vector<Half> waiting;  // of a mixture, until both halves are known
-    std::vector<double> left_of;  // P(a draw is below the current panel)
-    std::vector<char> over;       // whether that is practically 0, so that it need not make the panels short
     std::vector<double> size, top, rate;  // number of children, where they begin, how steep ln f is there
     std::vector<double> above, so_far;  // P(one draw is above the panels to come), without and with the current panel
     std::vector<double> share;          // won in the current panel
@@ -151,7 +119,7 @@ class Winning {
 
     void march(double floor, std::vector<double>& sum) {
         double right = top[0], log_below = 0.0;
-        while (right > floor && log_below > -negligible) {
+        while (right > floor && log_below > -never) {
             double left = right, log_left = 0.0, before = std::numeric_limits<double>::infinity();
             in_vectors([&]() BANDITREE_INLINE { left = std::max(start_of_panel(right), floor); });
             for (;; left = 0.5 * (left + right)) {
@@ -167,7 +135,6 @@ class Winning {
             for (std::size_t i = 0; i < started; ++i) {
                 sum[i] += share[i];
                 above[i] = so_far[i];
-                if (mate[i] != none && left_of[i] < finished) over[i] = 1;
             }
             right = left;
             log_below = log_left;
@@ -190,13 +157,13 @@ class Winning {
         const std::size_t before = tops_above(std::nextafter(right, -std::numeric_limits<double>::infinity()));
         double step = Densities::longest(right);
         for (std::size_t i = 0; i < before; ++i)
-            if (!over[i]) step = std::min(step, step_for(each.slope(i, end), each.curvature(i, end)));
+            step = std::min(step, step_for(each.slope(i, end), each.curvature(i, end)));
         double left = right - step;
         while (right - left > too_narrow * std::fabs(right)) {
             const Place start(left);
             const std::size_t n = tops_above(left);
             std::size_t old = 0, fresh = before;
-            while (old < before && (over[old] || !too_long(right - left, old, start))) ++old;
+            while (old < before && !too_long(right - left, old, start)) ++old;
             while (fresh < n && !too_long(right - left, fresh, start) && rate[fresh] * (top[fresh] - left) <= 2.0 * steepest)
                 ++fresh;
             if (old == before && fresh == n) break;
@@ -222,18 +189,12 @@ class Winning {
         for (std::size_t c = 0; c < started; ++c) {
             Nodes f, higher, below;
             const double at_centre = peak[c], along = slope[c], weight = each.weight[c];
-            const double alive = over[c] ? 0.0 : half;
-            for (int i = 0; i < panel_nodes; ++i) f[i] = alive * exp_lane(at_centre + along * away[i] - weight * bend[i]);
+            for (int i = 0; i < panel_nodes; ++i) f[i] = half * exp_lane(at_centre + along * away[i] - weight * bend[i]);
             const double mass = dot(rule.weight, f);
             weighted_sum(f.data(), rule.above[0].data(), panel_nodes, panel_nodes, higher.data(), panel_nodes);
             so_far[c] = above[c] + mass;
             double below_left = 1.0 - so_far[c];
-            if (over[c]) {
-                so_far[c] = 1.0;
-                below_left = 0.0;
-                higher.fill(1.0);
-                below.fill(0.0);
-            } else if (below_left < small) {
+            if (below_left < small) {
                 below_left = tail(c, left);
                 for (int i = 0; i < panel_nodes; ++i) {
                     below[i] = below_left + std::max(mass - higher[i], 0.0);
@@ -244,25 +205,6 @@ class Winning {
                 for (int i = 0; i < panel_nodes; ++i) {
                     higher[i] += before;
                     below[i] = 1.0 - higher[i];
-                }
-            }
-            left_of[c] = below_left;
-            if (mate[c] != none) {
-                const double p = part[c];
-                for (int i = 0; i < panel_nodes; ++i) f[i] *= p, higher[i] *= p, below[i] *= p;
-                below_left *= p;
-                if (mate[c] < c) {
-                    const Half& half_known = waiting[mate[c]];
-                    for (int i = 0; i < panel_nodes; ++i)
-                        f[i] += half_known.f[i], higher[i] += half_known.higher[i], below[i] += half_known.below[i];
-                    below_left += half_known.below_left;
-                } else if (mate[c] < started) {
-                    waiting[c] = {f, higher, below, below_left};
-                    hazard[c].fill(0.0);
-                    continue;
-                } else {  // the other half has all its draws below this panel
-                    for (int i = 0; i < panel_nodes; ++i) below[i] += 1.0 - p;
-                    below_left += 1.0 - p;
                 }
             }
             for (int i = 0; i < panel_nodes; ++i) f[i] /= below[i] > 1e-300 ? below[i] : 1e-300;

@@ -63,50 +63,62 @@ std::unique_ptr<Walk> joint(Kind kind, const AdaptiveSettings& set) {
     return std::make_unique<JointWalker<AdaptiveRows<Kind>, Screening<Kind>>>(AdaptiveRows<Kind>(kind, set));
 }
 
+// The numbers and arrays that settings of an adaptive belief name, see beliefs/copies.py.
+Coupling coupling_of(nb::handle settings) {
+    const nb::object numbers_given = settings.attr("numbers");
+    const std::size_t values = nb::len(numbers_given);
+    const char* what = "the shared number needs values and chances";
+    require(values > 0, what);
+    return {number(settings, "shared", 0.0, 1.0), number(settings, "own", 0.0, 1.0), number(settings, "odds", 0.0, 1e100),
+            numbers<double>(numbers_given, values, what), numbers<double>(settings.attr("chances"), values, what), values};
+}
+
+// The height of every node, checked; sets the highest one.
+const double* heights_of(nb::handle settings, std::size_t n_nodes, std::size_t& top) {
+    const char* what = "every node needs a height";
+    const double* height = numbers<double>(settings.attr("height"), n_nodes, what);
+    top = 0;
+    for (std::size_t i = 0; i < n_nodes; ++i) {
+        require(height[i] >= 0.0 && height[i] < static_cast<double>(n_nodes), what);
+        top = std::max(top, static_cast<std::size_t>(height[i]));
+    }
+    return height;
+}
+
 // `arrays` are those of AdaptiveLinearRows.native_arrays().
-std::unique_ptr<Walk> joint_linear(nb::list arrays, std::size_t n_nodes, std::size_t dim, nb::handle) {
+std::unique_ptr<Walk> joint_linear(nb::list arrays, std::size_t n_nodes, std::size_t dim) {
     const char* what = "the arrays of an adaptive linear belief do not fit together";
-    require(nb::len(arrays) == 8 && dim > 0 && dim <= 32768, what);
+    require(nb::len(arrays) == 4 && dim > 0 && dim <= 32768, what);
     const std::size_t p = dim + 1, columns = 2 + p * (p + 1) / 2 + p;
     double* table = numbers<double>(arrays[0], n_nodes * columns, what);
     const double *plays = numbers<double>(arrays[1], n_nodes * 2, what), *theta = numbers<double>(arrays[2], n_nodes * p, what);
-    const double* height = numbers<double>(arrays[3], n_nodes, what);
-    double top = 0.0;
-    for (std::size_t i = 0; i < n_nodes; ++i) {
-        require(height[i] >= 0.0 && height[i] < static_cast<double>(n_nodes), what);
-        top = std::max(top, height[i]);
-    }
-    const double* set = numbers<double>(arrays[7], 16, what);
-    const std::size_t copies = nb::len(nb::object(arrays[6])), heights = static_cast<std::size_t>(top) + 1;
-    require(set[0] >= 8.0 && set[0] <= 16000.0 && copies <= 16000, what);
-    const auto kinds = static_cast<std::size_t>(set[0]);
-    require(kinds % AdaptiveLinearRows::lanes == 0 && copies > 0 && copies % kinds == 0, what);
-    const double *level = numbers<double>(arrays[4], heights * copies, what), *slope = numbers<double>(arrays[5], heights * copies, what);
-    const double* log_prior = numbers<double>(arrays[6], copies, what);
-    const AdaptiveLinearSettings settings{height, level, slope, log_prior, copies, kinds, set[1], set[2], set[3], set[4], set[5],
-                                          set[6], set[7], set[8], set[9], set[10], set[11], set[12], set[13],
-                                          set[14], set[15]};
+    const nb::object given = arrays[3], log_prior = given.attr("log_prior");
+    std::size_t top;
+    const double* height = heights_of(given, n_nodes, top);
+    const std::size_t copies = nb::len(log_prior), kinds = attribute<std::size_t>(given, "kinds"), all = (top + 1) * copies;
+    require(kinds > 0 && copies <= 16000 && kinds % AdaptiveLinearRows::lanes == 0 && copies > 0 && copies % kinds == 0, what);
+    const auto array = [&](const char* name, std::size_t n) { return numbers<double>(given.attr(name), n, what); };
+    const auto setting = [&](const char* name) { return number(given, name, 1e-300, 1e300); };
+    const AdaptiveLinearSettings settings{height, array("level_width", all), array("slope_width", all), array("log_prior", copies), copies,
+                                          kinds, setting("root_level_width"), setting("root_slope_width"), setting("stray_width"),
+                                          setting("stray_factor"), setting("noise_share"), setting("origin_step"), coupling_of(given)};
     AdaptiveLinearRows rows(table, plays, theta, settings, dim);
     return std::make_unique<JointWalker<AdaptiveLinearRows, NoShortcut>>(std::move(rows));
 }
 
-// The last four arrays, those of AdaptiveRows.settings().
-AdaptiveSettings settings_of(nb::list arrays, std::size_t from, std::size_t n_nodes, nb::handle) {
+// `given` are those of AdaptiveRows.settings().
+AdaptiveSettings settings_of(nb::handle given, std::size_t n_nodes) {
     const char* what = "the settings of an adaptive belief do not fit together";
-    const double* height = numbers<double>(arrays[from], n_nodes, what);
-    double top = 0.0;
-    for (std::size_t i = 0; i < n_nodes; ++i) {
-        require(height[i] >= 0.0 && height[i] < static_cast<double>(n_nodes), what);
-        top = std::max(top, height[i]);
-    }
-    const std::size_t copies = nb::len(nb::object(arrays[from + 2]));
+    std::size_t top;
+    const double* height = heights_of(given, n_nodes, top);
+    const std::size_t copies = nb::len(nb::object(given.attr("steps")));
     require(copies > 0, what);
-    const double* k = numbers<double>(arrays[from + 1], (static_cast<std::size_t>(top) + 1) * copies, what);
-    const double* steps = numbers<double>(arrays[from + 2], copies, what);
-    const double* set = numbers<double>(arrays[from + 3], 14, what);
-    const auto n_steps = static_cast<std::size_t>(std::find(steps + 1, steps + copies, steps[0]) - steps);
-    require(copies % n_steps == 0, what);
-    return {height, k, steps, copies, n_steps, set[0], set[1], set[2], set[3], set[4], set[5], set[6], set[7], set[8], set[9], set[10], set[11], set[12], set[13]};
+    const double* k = numbers<double>(given.attr("concentration"), (top + 1) * copies, what);
+    const double* steps = numbers<double>(given.attr("steps"), copies, what);
+    const std::size_t n_steps = attribute<std::size_t>(given, "n_steps");
+    require(n_steps > 0 && copies % n_steps == 0, what);
+    const auto setting = [&](const char* name) { return number(given, name, 0.0, 1e300); };
+    return {height, k, steps, copies, n_steps, setting("fall"), setting("below"), setting("finest"), coupling_of(given)};
 }
 
 // `arrays` are those of Rows.native_arrays().
@@ -117,28 +129,30 @@ std::unique_ptr<Walk> make_walk(nb::handle rows_given, nb::list arrays, std::siz
     const std::size_t dim = given_dim.is_none() ? 0 : attribute<std::size_t>(rows_given, "dim");
     if (belief == "AdaptiveLinear") {
         require(has_twin(rule, "Thompson"), "adaptive beliefs are drawn from");
-        return joint_linear(arrays, n_nodes, dim, law);
+        return joint_linear(arrays, n_nodes, dim);
     }
     const bool adaptive = belief.rfind("Adaptive", 0) == 0;
     const std::string kind = adaptive ? belief.substr(8) : belief;
     const std::size_t n_own = kind == "LearnedGaussian" ? (adaptive ? 7 : 9) : kind == "Gaussian" ? 5 : kind == "Counts" ? 2 : 3;
-    require(nb::len(arrays) == n_own + (adaptive ? 4 : 0), "a belief needs all of its arrays");
+    require(nb::len(arrays) == n_own + (adaptive ? 1 : 0), "a belief needs all of its arrays");
     require((belief == "Linear") == (dim > 0) && dim <= 32768, "dim does not fit this belief");
     auto array = [&](std::size_t i, std::size_t a_node = 1) {
         return numbers<double>(arrays[i], n_nodes * a_node, "a belief's arrays must be doubles, one row per node");
     };
     if (adaptive) {
         require(has_twin(rule, "Thompson"), "adaptive beliefs are drawn from");
-        const AdaptiveSettings set = settings_of(arrays, n_own, n_nodes, law);
+        const AdaptiveSettings set = settings_of(arrays[n_own], n_nodes);
+        const auto chosen = [&](const char* name) { return number(law, name, 1e-300, 1e300); };
+        const double lift = chosen("stray_lift"), width = chosen("stray_width");
         if (kind == "Gaussian")
-            return joint(AdaptiveGaussian{array(0), array(1), nullptr, nullptr, array(3), array(4), *array(2),
+            return joint(AdaptiveGaussian{array(0), array(1), nullptr, nullptr, array(3), array(4), lift, width, *array(2),
                                           *array(4) / *array(3)}, set);
         if (kind == "LearnedGaussian")
-            return joint(AdaptiveLearnedGaussian{array(0), array(1), array(2), array(3), array(4), array(5), 1.0,
+            return joint(AdaptiveLearnedGaussian{array(0), array(1), array(2), array(3), array(4), array(5), lift, width, 1.0,
                                                  *numbers<double>(arrays[6], 1, "learned noise needs its centre")}, set);
         if (kind == "Beta") {
             const double *a = array(1), *b = array(2);
-            return joint(AdaptiveBeta{reinterpret_cast<BetaRows::Node*>(array(0, 4)), a, b}, set);
+            return joint(AdaptiveBeta{reinterpret_cast<BetaRows::Node*>(array(0, 4)), a, b, chosen("level_plays"), chosen("stray_spread")}, set);
         }
     }
     if (belief == "Beta") {
@@ -328,7 +342,7 @@ void bind_walk(nb::module_& m) {
              })
         .def(
             "believed",
-            [](BoundWalk& self, Doubles context, Positions copies, Positions nodes, bool sharp) {
+            [](BoundWalk& self, Doubles context, Positions copies, Positions nodes) {
                 std::vector<double> weight, variance;
                 require(self.walk->copies(weight, variance), "this belief has no copies to show");
                 require(context.ndim() == 1 && context.shape(0) == self.walk->dim() && aligned(context.data()), "the context does not fit");
@@ -339,11 +353,11 @@ void bind_walk(nb::module_& m) {
                 for (std::size_t i = 0; i < m; ++i) {
                     const std::int64_t copy = copies.data()[i];
                     require(copy >= 0 && copy < static_cast<std::int64_t>(weight.size()), "there is no such copy");
-                    self.walk->believed(context.data(), static_cast<std::size_t>(copy), nodes.data(), n, sharp, out.data() + i * 5 * n);
+                    self.walk->believed(context.data(), static_cast<std::size_t>(copy), nodes.data(), n, out.data() + i * 5 * n);
                 }
                 return doubles_of(out, {m, 5, n});
             },
-            nb::arg("context").noconvert(), nb::arg("copies").noconvert(), nb::arg("nodes").noconvert(), nb::arg("sharp"))
+            nb::arg("context").noconvert(), nb::arg("copies").noconvert(), nb::arg("nodes").noconvert())
         .def(
             "moments",
             [](BoundWalk& self, std::int32_t node, nb::handle context) {

@@ -1,4 +1,4 @@
-// Binds winning probabilities as Python functions. Equal children are grouped into classes, which are computed once.
+// Binds winning probabilities as Python functions. Equal children are merged into classes, which are computed once.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
@@ -33,11 +33,11 @@ void check_lengths(const Values& x, const Values& y) {
 }
 
 // Children with the same pair of numbers are one class.
-struct Alike {
+struct Merged {
     std::vector<double> x, y, size;       // (classes,)
     std::vector<std::uint32_t> class_of;  // (k,)
 
-    Alike(const Values& xs, const Values& ys) : class_of(xs.shape(0)) {
+    Merged(const Values& xs, const Values& ys) : class_of(xs.shape(0)) {
         std::vector<std::uint32_t> table(64, none);  // classes by their pair: linear probing
         for (std::size_t i = 0; i < class_of.size(); ++i) {
             const double u = xs(i) + 0.0, v = ys(i) + 0.0;  // turns -0 into 0
@@ -68,22 +68,22 @@ struct Alike {
     }
 };
 
-std::vector<double> beta_shares(const Alike& alike) {
+std::vector<double> beta_shares(const Merged& merged) {
     BetaLogOdds each;
-    for (std::size_t c = 0; c < alike.x.size(); ++c) each.add(alike.x[c], alike.y[c]);
-    return Winning<BetaLogOdds>(std::move(each), alike.size).won;
+    for (std::size_t c = 0; c < merged.x.size(); ++c) each.add(merged.x[c], merged.y[c]);
+    return Winning<BetaLogOdds>(std::move(each), merged.size).won;
 }
 
 // A child whose sd is 0 always draws its mean; such children with the same mean share their probability.
-std::vector<double> normal_shares(const Alike& alike) {
-    const std::size_t k = alike.x.size();
-    const double highest = *std::max_element(alike.x.begin(), alike.x.end());
+std::vector<double> normal_shares(const Merged& merged) {
+    const std::size_t k = merged.x.size();
+    const double highest = *std::max_element(merged.x.begin(), merged.x.end());
     constexpr double infinity = std::numeric_limits<double>::infinity();
     double floor = -infinity, scale = 0.0, alone = 0.0;
     std::vector<double> mean(k), sd(k), found(k, 0.0);
     for (std::size_t c = 0; c < k; ++c) {
-        mean[c] = alike.x[c] - highest;  // differences of close doubles are exact
-        sd[c] = alike.y[c] == 0.0 ? 0.0 : std::max(alike.y[c], NormalDensities::narrowest * -mean[c]);
+        mean[c] = merged.x[c] - highest;  // differences of close doubles are exact
+        sd[c] = merged.y[c] == 0.0 ? 0.0 : std::max(merged.y[c], NormalDensities::narrowest * -mean[c]);
         scale = std::max(scale, sd[c]);
         if (sd[c] == 0.0) floor = std::max(floor, mean[c]);
     }
@@ -92,11 +92,11 @@ std::vector<double> normal_shares(const Alike& alike) {
     std::vector<std::size_t> from;
     for (std::size_t c = 0; c < k; ++c) {
         if (sd[c] == 0.0) {
-            if (mean[c] == floor) alone += alike.size[c];
+            if (mean[c] == floor) alone += merged.size[c];
             continue;
         }
         each.add(mean[c] / scale, std::max(sd[c] / scale, NormalDensities::least));
-        size.push_back(alike.size[c]);
+        size.push_back(merged.size[c]);
         from.push_back(c);
     }
     double rest = 1.0;
@@ -126,26 +126,11 @@ void check_normal(const Values& mean, const Values& sd) {
     }
 }
 
-// The probability of a member of each class, whose draws have density (u, v) with this share, and else (x, y).
-template <class Densities>
-Row mixed(Densities each, const Values& share, const Values& size) {
-    std::vector<double> shares(share.data(), share.data() + share.shape(0)), sizes(size.data(), size.data() + size.shape(0));
-    for (std::size_t i = 0; i < shares.size(); ++i) {
-        if (!(shares[i] >= 0.0 && shares[i] <= 1.0)) refuse("share", shares[i], "from 0 to 1");
-        if (!(sizes[i] >= 1.0 && std::isfinite(sizes[i]))) refuse("size", sizes[i], "at least 1");
-    }
-    const auto won = Winning<Densities>(std::move(each), sizes, -std::numeric_limits<double>::infinity(), shares).won;
-    double* out = new double[won.size()];
-    const nb::capsule owner(out, [](void* p) noexcept { delete[] static_cast<double*>(p); });
-    std::copy(won.begin(), won.end(), out);
-    return {out, {won.size()}, owner};
-}
-
-Row handed_out(const std::vector<double>& shares, const Alike& alike) {
-    const std::size_t k = alike.class_of.size();
+Row handed_out(const std::vector<double>& shares, const Merged& merged) {
+    const std::size_t k = merged.class_of.size();
     double* out = new double[k];
     const nb::capsule owner(out, [](void* p) noexcept { delete[] static_cast<double*>(p); });
-    for (std::size_t i = 0; i < k; ++i) out[i] = shares[alike.class_of[i]];
+    for (std::size_t i = 0; i < k; ++i) out[i] = shares[merged.class_of[i]];
     return {out, {k}, owner};
 }
 
@@ -168,39 +153,16 @@ void bind_winning(nb::module_& m) {
         "beta_wins",
         [](const Values& a, const Values& b) {
             check_beta(a, b);
-            const Alike alike(a, b);
-            return handed_out(beta_shares(alike), alike);
+            const Merged merged(a, b);
+            return handed_out(beta_shares(merged), merged);
         },
         "a"_a, "b"_a, "Return the probability that each child's draw from Beta(a, b) is the highest.");
-    m.def(
-        "normal_mixed_wins",
-        [](const Values& mean, const Values& sd, const Values& other, const Values& other_sd, const Values& share,
-           const Values& size) {
-            check_normal(mean, sd), check_normal(other, other_sd), check_lengths(mean, other), check_lengths(mean, share),
-                check_lengths(mean, size);
-            const std::size_t k = mean.shape(0);
-            double highest = mean(0), scale = 0.0;
-            for (std::size_t i = 0; i < k; ++i) highest = std::max({highest, mean(i), other(i)});
-            std::vector<double> sds;
-            for (std::size_t i = 0; i < 2 * k; ++i) {
-                const double at = (i < k ? mean(i) : other(i - k)) - highest, width = i < k ? sd(i) : other_sd(i - k);
-                if (!(width > 0.0)) refuse("sd", width, "above 0");
-                sds.push_back(std::max(width, NormalDensities::narrowest * -at));
-                scale = std::max(scale, sds.back());
-            }
-            NormalDensities each;
-            for (std::size_t i = 0; i < 2 * k; ++i)
-                each.add(((i < k ? mean(i) : other(i - k)) - highest) / scale, std::max(sds[i] / scale, NormalDensities::least));
-            return mixed(std::move(each), share, size);
-        },
-        "mean"_a, "sd"_a, "other"_a, "other_sd"_a, "share"_a, "size"_a,
-        "Return the probability that a member of each class has the highest draw: from N(other, other_sd^2) with this share.");
     m.def(
         "normal_wins",
         [](const Values& mean, const Values& sd) {
             check_normal(mean, sd);
-            const Alike alike(mean, sd);
-            return handed_out(normal_shares(alike), alike);
+            const Merged merged(mean, sd);
+            return handed_out(normal_shares(merged), merged);
         },
         "mean"_a, "sd"_a, "Return the probability that each child's draw from N(mean, sd^2) is the highest.");
 }

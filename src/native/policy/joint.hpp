@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "beliefs/adaptive.hpp"
+#include "beliefs/draws.hpp"
 #include "policy/races.hpp"
 #include "policy/walk.hpp"
 #include "shortcuts/screening.hpp"
@@ -83,11 +84,10 @@ struct JointWalker final : CommonWalk<Rows> {
         return Rows::contextual;
     }
 
-    bool believed(const double* context, std::size_t copy, const std::int64_t* nodes, std::size_t n, bool sharp,
-                  double* out) override {
+    bool believed(const double* context, std::size_t copy, const std::int64_t* nodes, std::size_t n, double* out) override {
         if constexpr (Rows::contextual) {
             rows.bring_up_to_date(tree);
-            rows.look_at_all(tree, context, copy, sharp);
+            rows.look_at_all(tree, context, copy);
             for (std::size_t i = 0; i < n; ++i) rows.describe(tree, static_cast<std::int32_t>(nodes[i]), out + i, n);
         }
         return Rows::contextual;
@@ -121,13 +121,24 @@ struct JointWalker final : CommonWalk<Rows> {
         return tree.content[among[static_cast<std::size_t>(std::max_element(scores.begin(), scores.end()) - scores.begin())]];
     }
 
-    // Draws once for each allowed arm: first whether it follows its cluster, for all of them, then their means.
+    // Draws once for each allowed arm, all with one number in common, and once more for the one that is the stray, if any is.
     void score(const Limits* limits) {
         list_arms(limits);
         evaluations += static_cast<std::int64_t>(among.size());
-        scores.resize(among.size());
-        for (std::size_t i = 0; i < among.size(); ++i) scores[i] = rng->random();
-        for (std::size_t i = 0; i < among.size(); ++i) scores[i] = rows.draw(rows.drawn(tree, among[i], scores[i]), *rng);
+        const Coupling& coupling = rows.coupling();
+        const double number = coupling.numbers[pick(coupling.chances, coupling.values, rng->random())];
+        scores.resize(among.size() + 1);
+        for (std::size_t i = 0; i < among.size(); ++i) scores[i] = rows.odds(tree, among[i]);
+        scores.back() = 1.0;
+        const std::size_t stray = pick(scores.data(), scores.size(), rng->random());
+        scores.pop_back();
+        for (std::size_t i = 0; i < among.size(); ++i) {
+            const Drawn of = coupling.given(number, rows.following(tree, among[i]));
+            scores[i] = of.x + of.y * rng->standard_normal();
+        }
+        if (stray == among.size()) return;
+        const Drawn of = rows.alone(tree, among[stray]);
+        scores[stray] = std::max(scores[stray], of.x + of.y * rng->standard_normal());
     }
 
     // Writes the leaves of the arms that may be chosen into `among`.

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
+#include <memory>
 #include <numeric>
 #include <tuple>
 #include <vector>
@@ -21,35 +23,35 @@ class Races {
     void wins(const Tree& tree, Rows& rows, const Limits* limits, const double* context, std::int32_t arm, std::vector<double>& out) {
         rows.bring_up_to_date(tree);
         const bool few = limits && !limits->only && limits->arms.size() <= most_excluded;
-        Table& table = limits && !few ? limited : all;
-        prepare(tree, rows, limits && !few ? limits : nullptr, context, table);
-        excluded.clear();
-        if (few)
-            for (const std::int32_t gone : limits->arms) excluded.push_back(table.class_of[static_cast<std::size_t>(gone)]);
-        if (arm >= 0) {
-            out.assign(1, 0.0);
-            const std::size_t of = table.class_of[static_cast<std::size_t>(arm)];
-            for (Copy& copy : table.copies) out[0] += copy.weight * copy.race.win(of, excluded);
-            return;
+        for (const bool by_subtraction : {true, false}) {  // arms that are excluded are subtracted from the table of all, where that will do
+            if (by_subtraction && limits && !few) continue;
+            Table& table = by_subtraction ? all : limited;
+            prepare(tree, rows, by_subtraction ? nullptr : limits, context, table);
+            excluded.clear();
+            if (limits && by_subtraction)
+                for (const std::int32_t gone : limits->arms) excluded.push_back(table.class_of[static_cast<std::size_t>(gone)]);
+            if (arm >= 0 ? one_wins(table, table.class_of[static_cast<std::size_t>(arm)], out) : all_win(tree, limits, table, out)) return;
         }
-        std::vector<double> won(table.size.size(), 0.0);
-        for (Copy& copy : table.copies) copy.race.add_wins(excluded, copy.weight, won);
-        out.assign(static_cast<std::size_t>(tree.n_arms), 0.0);
-        double total = 0.0;
-        for (std::int32_t i = 0; i < tree.n_arms; ++i)
-            if (!limits || limits->allows(i)) total += out[static_cast<std::size_t>(i)] = won[table.class_of[static_cast<std::size_t>(i)]];
-        for (double& chance : out) chance /= total;
     }
 
   private:
     static constexpr double negligible = 1e-6;  // NEGLIGIBLE in adaptive.py
-    static constexpr double tolerance = 1e-10, worst = 1e-5;  // of the average, and of a copy however little it weighs
+    static constexpr double tolerance = 1e-9, worst = 1e-4;   // of the average, and of a race however little it weighs
+    static constexpr double least_chance = 1e-8;              // of a copy and a shared number together
+    static constexpr double infinity = std::numeric_limits<double>::infinity();
+    static constexpr double never = 1e-300;                   // a chance that is too small for a double
     static constexpr std::size_t most_excluded = 64;
     static constexpr std::size_t none = static_cast<std::size_t>(-1);
 
     struct Copy {
-        double weight;
-        Race race;
+        double weight = 0.0;
+        Draws draws;
+        Strays strays;
+        struct Given {
+            double chance;  // of the shared number
+            Race race;
+        };
+        std::vector<Given> races;
     };
     struct Table {
         std::uint64_t version = 0;  // of the evidence
@@ -58,11 +60,42 @@ class Races {
         std::vector<double> context;
         std::vector<std::size_t> class_of;  // (arms,)
         std::vector<double> size;           // (classes,) arms that may be chosen
-        std::vector<Copy> copies;
+        std::vector<std::unique_ptr<Copy>> copies;
     };
     Table all, limited;
     std::vector<std::size_t> excluded;  // scratch: classes
-    Draws draws;
+
+    // The odds that arms left in a race are the stray, and that none is.
+    double all_odds(const Copy& copy) const {
+        double odds = 1.0 + copy.strays.all;
+        for (const std::size_t of : excluded) odds -= copy.draws.odds[of];
+        return odds;
+    }
+    bool one_wins(Table& table, std::size_t of, std::vector<double>& out) const {
+        out.assign(1, 0.0);
+        for (auto& copy : table.copies) {
+            const double factor = copy->weight / all_odds(*copy);
+            for (auto& [chance, race] : copy->races) {
+                double won;
+                if (!race.win(of, excluded, won)) return false;
+                out[0] += factor * chance * won;
+            }
+        }
+        out[0] = std::max(out[0], never);
+        return true;
+    }
+    bool all_win(const Tree& tree, const Limits* limits, Table& table, std::vector<double>& out) const {
+        std::vector<double> won(table.size.size(), 0.0);
+        for (auto& copy : table.copies)
+            for (auto& [chance, race] : copy->races)
+                if (!race.add_wins(excluded, copy->weight / all_odds(*copy) * chance, won)) return false;
+        out.assign(static_cast<std::size_t>(tree.n_arms), 0.0);
+        double total = 0.0;
+        for (std::int32_t i = 0; i < tree.n_arms; ++i)
+            if (!limits || limits->allows(i)) total += out[static_cast<std::size_t>(i)] = std::max(won[table.class_of[static_cast<std::size_t>(i)]], never);
+        for (double& chance : out) chance /= total;
+        return true;
+    }
 
     void prepare(const Tree& tree, Rows& rows, const Limits* limits, const double* context, Table& table) {
         static const std::vector<std::int32_t> nobody;
@@ -86,27 +119,55 @@ class Races {
                 left_out += weight;
                 continue;
             }
-            rows.describe(tree, context, copy, members, draws);
-            table.copies.push_back({weight, Race(draws, table.size, std::min(tolerance / weight, worst))});
+            auto of = std::make_unique<Copy>();
+            of->weight = weight;
+            rows.describe(tree, context, copy, members, of->draws);
+            of->draws.rescale();
+            race(rows.coupling(), table.size, *of);
+            table.copies.push_back(std::move(of));
             kept += weight;
         }
-        for (Copy& copy : table.copies) copy.weight /= kept;
+        for (auto& copy : table.copies) copy->weight /= kept;
         table.version = rows.version;
+    }
+
+    // Lets the classes race for every value of the shared number that counts.
+    void race(const Coupling& coupling, const std::vector<double>& sizes, Copy& copy) const {
+        const Draws& draws = copy.draws;
+        double kept = 0.0, low = infinity, high = -infinity;
+        for (std::size_t v = 0; v < coupling.values; ++v) {
+            if (coupling.chances[v] * copy.weight < least_chance) continue;
+            const double shift = coupling.shared * coupling.numbers[v];
+            double top = -infinity, bottom = -infinity;
+            for (std::size_t c = 0; c < draws.classes(); ++c) {
+                const double at = draws.mean[c] + shift * draws.sd[c], sd = coupling.own * draws.sd[c];
+                top = std::max(top, at + 8.0 * sd), bottom = std::max(bottom, at - 6.0 * sd);
+            }
+            low = std::min(low, bottom), high = std::max(high, top);
+            kept += coupling.chances[v];
+        }
+        copy.strays.lay_out(draws, sizes, low, high);
+        for (std::size_t v = 0; v < coupling.values; ++v) {
+            const double weight = coupling.chances[v] * copy.weight, chance = coupling.chances[v] / kept;
+            if (weight < least_chance) continue;
+            copy.races.push_back({chance, Race(draws, sizes, copy.strays, coupling.shared * coupling.numbers[v], coupling.own,
+                                               std::min(tolerance / weight, worst))});
+        }
     }
 
     // Finds the classes of the arms that may be chosen; returns a leaf of each.
     std::vector<std::int32_t> list_classes(const Tree& tree, const Rows& rows, const Limits* limits, Table& table) const {
         std::size_t places = 64;
         while (places < 2 * static_cast<std::size_t>(tree.n_arms)) places *= 2;
-        std::vector<std::size_t> found(places, none);  // classes by what is alike: linear probing
-        std::vector<Alike> kinds;
+        std::vector<std::size_t> found(places, none);  // classes by what makes arms equal: linear probing
+        std::vector<Group> kinds;
         std::vector<std::int32_t> members;
         table.class_of.assign(static_cast<std::size_t>(tree.n_arms), none);
         table.size.clear();
         for (std::int32_t arm = 0; arm < tree.n_arms; ++arm) {
             if (limits && !limits->allows(arm)) continue;
             const std::int32_t leaf = tree.node_of[arm];
-            const Alike kind = rows.alike(tree, leaf);
+            const Group kind = rows.group(tree, leaf);
             const std::uint64_t mixed = (to_bits(kind.plays) * 0x9e3779b97f4a7c15 ^ to_bits(kind.total)) * 0xbf58476d1ce4e5b9 ^
                                         static_cast<std::uint64_t>(kind.node) * 0x94d049bb133111eb;
             std::size_t at = static_cast<std::size_t>((mixed ^ mixed >> 29) * 0xbf58476d1ce4e5b9 >> 20) & (places - 1);
@@ -122,7 +183,7 @@ class Races {
     }
 
     // Puts classes with the same evidence next to each other: in all clusters their strays are the same, and computed once.
-    std::vector<std::int32_t> in_order(const std::vector<Alike>& kinds, const std::vector<std::int32_t>& members, Table& table) const {
+    std::vector<std::int32_t> in_order(const std::vector<Group>& kinds, const std::vector<std::int32_t>& members, Table& table) const {
         std::vector<std::size_t> order(kinds.size()), place(kinds.size());
         std::iota(order.begin(), order.end(), std::size_t{0});
         std::sort(order.begin(), order.end(), [&](std::size_t i, std::size_t j) {

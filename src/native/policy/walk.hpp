@@ -46,8 +46,8 @@ struct Walk {
     virtual bool wins(const Limits*, const double*, std::int32_t, std::vector<double>&) { return false; }
     // The weight of each copy and the variance of its noise, for beliefs that are kept in copies and take contexts.
     virtual bool copies(std::vector<double>&, std::vector<double>&) { return false; }
-    // What one copy believes in a context about n nodes: (5, n) mean and sd, those of a stray, and the chance to be one.
-    virtual bool believed(const double*, std::size_t, const std::int64_t*, std::size_t, bool, double*) { return false; }
+    // What one copy believes in a context about n nodes: (5, n) mean and sd, those of a stray, and the odds to be one.
+    virtual bool believed(const double*, std::size_t, const std::int64_t*, std::size_t, double*) { return false; }
     // Mean and standard deviation of a node's belief in a context, as the walk has derived them; for tests.
     virtual std::pair<double, double> moments(std::int32_t, const double*) { return {std::nan(""), std::nan("")}; }
     // Multiplies all evidence by a factor.

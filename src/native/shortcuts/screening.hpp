@@ -1,5 +1,5 @@
 // Finds the arm with the highest draw without drawing all of them, exactly. One draw sets a bar; most other arms pass it so
-// rarely that a bound on their chance decides, many arms at a time. docs/exact-sampling.md derives it.
+// rarely that a bound on their chance decides, a cluster at a time. docs/exact-sampling.md derives it.
 #pragma once
 
 #include <algorithm>
@@ -28,7 +28,7 @@ struct NoShortcut {
 template <class Kind>
 struct Screening {
     using Rows = AdaptiveRows<Kind>;
-    static constexpr double lowest = -std::numeric_limits<double>::infinity();
+    static constexpr double infinity = std::numeric_limits<double>::infinity();
     static constexpr std::int32_t never = std::numeric_limits<std::int32_t>::max();
     static constexpr double seldom = 0.1;  // arms that pass the bar more often are drawn
     std::int32_t min_wide = 48;            // with fewer arms, drawing all of them is as fast
@@ -37,114 +37,185 @@ struct Screening {
 
     // Without the arms that the limits exclude, which may be null.
     std::int32_t pick(const Tree& tree, const Rows& rows, const Limits* limits, Stream& rng) {
-        bar = lowest;
+        const Coupling& coupling = rows.coupling();
+        number = coupling.shared * coupling.numbers[banditree::pick(coupling.chances, coupling.values, rng.random())];
+        own = coupling.own;
+        bar = -infinity;
         winner = -1;
-        odds = rows.chance / (1.0 - rows.chance);
         clock = rng.standard_exponential();
         exclude(tree, rows, limits);
+        bounds.resize(n_kept * (rows.first_block.size() - 1));
+        block_bounds.resize(n_kept * rows.blocks.size());
         first = find_first(rows);
-        if (first >= 0) raise(rows.draw(rows.drawn(tree, first, rng.random()), rng), first);
-        bounds.resize(rows.blocks.size());
-        for (std::size_t b = 0; b < rows.blocks.size(); ++b)
-            if (!rows.blocks[b].leaves.empty()) try_block(rows, rows.blocks[b], bounds[b], rng);
+        if (first >= 0) raise(draw(given(rows.following(tree, first)), rng), first);
+        for (std::size_t c = 0; c + 1 < rows.first_block.size(); ++c)
+            if (rows.n_touched[c] > 0) look(rows, c);
+        const std::int32_t stray = coupling.odds > 0.0 ? pick_stray(tree, rows, 1.0 / coupling.odds, rng) : -1;
+        if (stray >= 0) raise(draw(rows.alone(tree, stray), rng), stray);
+        for (std::size_t c = 0; c + 1 < rows.first_block.size(); ++c)
+            if (rows.n_touched[c] > 0) try_cluster(rows, c, rng);
         if (rows.n_known < tree.n_arms) try_untouched(tree, rows, rng);
         return winner;
     }
 
   private:
-    double bar = 0.0;                    // the highest draw so far
-    std::int32_t winner = -1;            // its arm, or the cluster of untouched arms that it belongs to
-    std::int32_t first = -1;             // the leaf of the arm that was drawn first, to set the bar
-    double odds = 0.0;                   // that an arm is a stray, before its rewards are considered
-    double clock = 0.0;                  // see `next`
-    std::vector<std::int32_t> excluded;  // leaves of arms that may not be chosen, in order
-    std::vector<std::int32_t> gone;      // (clusters,) number of untouched ones among them
-    std::vector<double> untouched_means, untouched_sds, untouched_chances;  // (clusters,)
-
-    // Of the arms of a block: what they are drawn with as siblings, that is, if they follow their cluster, and as strays; at
-    // least the log factor by which their rewards change the odds of the latter; what they are drawn from; and at most the
-    // chance that they pass the bar.
-    double means[Block::size], variances[Block::size], stray_means[Block::size], stray_variances[Block::size], factors[Block::size];
-    Drawn siblings[Block::size], strays[Block::size];
-    double chances[Block::size];
-
-    // What these depend on besides the rewards of the arms.
-    struct Around {
-        double low, high, spread, plays_per_arm;  // where the mean of the cluster is; its variance; and plays of all arms
-        Stray stray;
-        bool operator==(const Around& other) const {
-            return low == other.low && high == other.high && spread == other.spread && plays_per_arm == other.plays_per_arm &&
-                   stray.mean == other.stray.mean && stray.plays == other.stray.plays;
-        }
-    };
-    static Around around(const Rows& rows, std::size_t c) {
-        return {rows.mean[c], rows.mean[c], rows.variance[c], rows.plays_per_arm, rows.stray_prior};
-    }
-    // The same in steps, and not below the truth: what follows from it holds for many decisions, but is a function of the
-    // evidence alone, so that what is kept of earlier decisions changes none.
-    static Around roughly_around(const Rows& rows, std::size_t c) {
-        Around of = around(rows, c);
-        double stray_low;
-        rows.kind.cell(rows.mean[c], of.low, of.high);
-        rows.kind.cell(rows.stray_prior.mean, stray_low, of.stray.mean);
-        of.spread = coarse_above(of.spread), of.plays_per_arm = coarse_above(of.plays_per_arm);
-        return of;
-    }
-
-    // What holds for all arms of a block in one copy.
+    // What holds for the arms of a block, or of a cluster, in one copy, as long as nothing is learned of them and the mean of
+    // their cluster stays where it is, nearly. It is a function of the evidence alone, so that what is kept changes no choice.
     struct Bound {
         std::uint64_t changes = 0;
         std::size_t copy = 0;
-        Around around{};
-        Drawn sibling{}, stray{};  // with the highest mean and the largest variance among them
-        double factor = 0.0;
+        Around around{0.0, infinity, -infinity};
+        double spread = 0.0, noise = 0.0, stray = 0.0;  // the variance of the cluster's mean, the noise, and the mean of strays
+        double mean = 0.0, widest = 0.0, narrowest = 0.0;  // of all draws: no mean is higher, no sd larger, or smaller
+        double factor = 0.0;                            // sum over the arms of how much likelier they are as strays
     };
-    static constexpr std::size_t n_bounds = 8;  // copies for which bounds are kept
-    std::vector<std::vector<Bound>> bounds;     // (blocks,)
+    static constexpr std::size_t n_kept = 8;  // copies for which bounds are kept
+    // Within a step of the cluster's mean and of its variance, no draw of an arm has a mean higher than at the upper end of the
+    // step by more than the first, in standard deviations, nor a standard deviation beyond these two times the one there.
+    static constexpr double higher = 0.03, wider = 1.01, narrower = 0.96;
 
-    const Bound& bound(const Rows& rows, const Block& block, std::vector<Bound>& kept) {
-        if (kept.empty()) kept.resize(n_bounds);
-        Bound& of = kept[rows.copy % n_bounds];
-        const Around its = roughly_around(rows, block.cluster);
-        const bool holds = of.changes > std::max(block.changed, rows.all_changed) && of.copy == rows.copy && of.around == its;
-        if (holds) return of;
-        in_vectors([&]() BANDITREE_INLINE {
-            describe(rows, block, its);
-            const std::size_t n = block.leaves.size();
-            of = {rows.changes + 1, rows.copy, its,
-                  rows.kind.drawn({highest(means, n), highest(variances, n)}),
-                  rows.kind.drawn({highest(stray_means, n), highest(stray_variances, n)}),
-                  exp_lane(std::min(highest(factors, n), rows.set.largest_factor))};
-        });
-        return of;
+    double number = 0.0, own = 1.0;        // see Coupling
+    double bar = 0.0;                      // the highest draw so far
+    std::int32_t winner = -1;              // its arm, or the cluster of untouched arms that it belongs to
+    std::int32_t first = -1;               // the leaf of the arm that was drawn first, to set the bar
+    double clock = 0.0;                    // see `next`
+    std::vector<std::int32_t> excluded;    // leaves of arms that may not be chosen, in order
+    std::vector<std::int32_t> gone;        // (clusters,) number of untouched ones among them
+    std::vector<Bound> bounds, block_bounds;  // (clusters, kept), (blocks, kept)
+    std::vector<double> weights;           // scratch
+    double means[Block::size], sds[Block::size], factors[Block::size], chances[Block::size];  // of the arms of a block
+
+    Drawn given(const Drawn& of) const { return {of.x + of.y * number, of.y * own}; }
+    static double draw(const Drawn& of, Stream& rng) { return of.x + of.y * rng.standard_normal(); }
+
+    // ---------------------------------------------------------------- bounds that are kept
+
+    Bound& bound(const Rows& rows, std::vector<Bound>& of, std::size_t i) const { return of[i * n_kept + rows.copy % n_kept]; }
+
+    bool holds(const Rows& rows, const Bound& of, std::size_t c, std::uint64_t changed) const {
+        return of.changes > std::max(changed, rows.all_changed) && of.copy == rows.copy && of.around.holds(rows.mean[c]) &&
+               of.spread == coarse_above(rows.variance[c]) && of.noise == rows.kind.coarse_variance() &&
+               of.stray == rows.stray_prior.mean;
     }
 
-    BANDITREE_INLINE void describe(const Rows& rows, const Block& block, const Around& its) {
-        const double k = rows.concentration();
-        const double *const __restrict plays = block.plays.data(), *const __restrict totals = block.totals.data();
-        const double* const __restrict rooms = block.rooms.data();
+    void look(const Rows& rows, std::size_t c) {
+        Bound& of = bound(rows, bounds, c);
+        if (holds(rows, of, c, rows.changed[c])) return;
+        Bound all{rows.changes + 1, rows.copy, rows.kind.around(rows.mean[c], rows.concentration()), coarse_above(rows.variance[c]),
+                  rows.kind.coarse_variance(), rows.stray_prior.mean, -infinity, 0.0, infinity, 0.0};
+        for (std::size_t b = rows.first_block[c]; b < rows.first_block[c + 1]; ++b) {
+            const Block& block = rows.blocks[b];
+            if (block.leaves.empty()) continue;
+            Bound& part = bound(rows, block_bounds, b);
+            if (!holds(rows, part, c, block.changed)) look_at_block(rows, block, all, part);
+            all.mean = std::max(all.mean, part.mean), all.widest = std::max(all.widest, part.widest);
+            all.narrowest = std::min(all.narrowest, part.narrowest), all.factor += part.factor;
+        }
+        of = all;
+    }
+    void look_at_block(const Rows& rows, const Block& block, const Bound& its, Bound& to) {
         const std::size_t n = block.leaves.size();
-        for (std::size_t i = 0; i < n; ++i) {
-            const Seen seen{plays[i], totals[i]};
-            const Moments sibling = rows.following(seen, its.high, its.spread, its.plays_per_arm);
-            const Moments stray = rows.alone(seen, its.stray, its.plays_per_arm);
-            means[i] = sibling.mean, variances[i] = sibling.variance;
-            stray_means[i] = stray.mean, stray_variances[i] = stray.variance;
-            factors[i] = rows.kind.most_factor(seen, rooms[i], k, its.low, its.high, its.stray);
+        const double noisier = std::sqrt(coarse_above(its.noise) / its.noise);  // the noise may be larger by a step
+        in_vectors([&]() BANDITREE_INLINE {
+            describe(rows, block, its.around.to < 1e300 ? its.around.to : its.around.mean, its.spread);
+            weigh(rows, block, its.around);
+        });
+        to = its;
+        to.widest = wider * noisier * highest(sds, n);
+        to.narrowest = narrower * *std::min_element(sds, sds + n);
+        to.mean = highest(means, n) + higher * to.widest;
+        to.factor = 0.0;
+        for (std::size_t i = 0; i < n; ++i) to.factor += factors[i];
+    }
+    // What the arms of a block draw from, without the shared number.
+    BANDITREE_INLINE void describe(const Rows& rows, const Block& block, double around, double spread) {
+        const double *const __restrict plays = block.plays.data(), *const __restrict totals = block.totals.data();
+        for (std::size_t i = 0, n = block.leaves.size(); i < n; ++i) {
+            const Drawn of = rows.kind.drawn(rows.believed({plays[i], totals[i]}, around, spread));
+            means[i] = of.x, sds[i] = of.y;
         }
     }
+    BANDITREE_INLINE void weigh(const Rows& rows, const Block& block, const Around& around) {
+        const double *const __restrict plays = block.plays.data(), *const __restrict totals = block.totals.data();
+        const double *const __restrict as_stray = block.as_stray.data(), *const __restrict at_best = block.at_best.data();
+        for (std::size_t i = 0, n = block.leaves.size(); i < n; ++i)
+            factors[i] = rows.factor({as_stray[i], at_best[i]}, {plays[i], totals[i]}, around);
+    }
+
+    // ---------------------------------------------------------------- the stray
+
+    // Draws the leaf of the arm that is the stray, or -1: arms by their factors, none with this weight.
+    std::int32_t pick_stray(const Tree& tree, const Rows& rows, double none, Stream& rng) {
+        double known = 0.0;
+        for (std::size_t c = 0; c + 1 < rows.first_block.size(); ++c)
+            if (rows.n_touched[c] > 0) known += bound(rows, bounds, c).factor;
+        const double untouched_arms = tree.n_arms - rows.n_known;
+        for (int tries = 0; tries < 64; ++tries) {
+            double u = rng.random() * (known + untouched_arms + none);
+            if (u >= known + untouched_arms) return -1;
+            const std::int32_t leaf = u < known ? stray_at(rows, u) : untouched_at(tree, rows, u - known);
+            if (!is_excluded(leaf)) return leaf;
+        }
+        weights.clear();  // those excluded are likely strays: look at all the others
+        std::vector<std::int32_t> leaves;
+        for (std::int32_t arm = 0; arm < tree.n_arms; ++arm)
+            if (!is_excluded(tree.node_of[arm])) leaves.push_back(tree.node_of[arm]);
+        for (const std::int32_t leaf : leaves) weights.push_back(none * rows.odds(tree, leaf));
+        weights.push_back(none);
+        const std::size_t at = banditree::pick(weights.data(), weights.size(), rng.random());
+        return at < leaves.size() ? leaves[at] : -1;
+    }
+    // The arm with evidence at which the factors add up to u.
+    std::int32_t stray_at(const Rows& rows, double u) {
+        std::int32_t last = -1;
+        for (std::size_t c = 0; c + 1 < rows.first_block.size(); ++c) {
+            if (rows.n_touched[c] == 0) continue;
+            const Bound& of = bound(rows, bounds, c);
+            last = static_cast<std::int32_t>(c);
+            if (u < of.factor) break;
+            u -= of.factor;
+        }
+        const auto c = static_cast<std::size_t>(last);
+        std::size_t chosen = rows.first_block[c];
+        for (std::size_t b = chosen; b < rows.first_block[c + 1]; ++b) {
+            if (rows.blocks[b].leaves.empty()) continue;
+            chosen = b;
+            const double factor = bound(rows, block_bounds, b).factor;
+            if (u < factor) break;
+            u -= factor;
+        }
+        const Block& block = rows.blocks[chosen];
+        in_vectors([&]() BANDITREE_INLINE { weigh(rows, block, bound(rows, bounds, c).around); });
+        std::size_t i = 0;
+        for (; i + 1 < block.leaves.size() && u >= factors[i]; ++i) u -= factors[i];
+        return block.leaves[i];
+    }
+    // The untouched arm of this rank.
+    std::int32_t untouched_at(const Tree& tree, const Rows& rows, double rank) const {
+        std::size_t c = 0;
+        for (; c + 2 < rows.first_block.size() && rank >= rows.n_leaves[c] - rows.n_touched[c]; ++c) rank -= rows.n_leaves[c] - rows.n_touched[c];
+        std::int32_t last = -1;
+        for (std::int32_t leaf = tree.first(rows.node_of[c]), end = leaf + tree.n_children(rows.node_of[c]); leaf < end; ++leaf) {
+            if (tree.content[leaf] < 0 || !untouched(rows, leaf)) continue;
+            last = leaf;
+            if (rank < 1.0) break;
+            rank -= 1.0;
+        }
+        return last;
+    }
+
+    // ---------------------------------------------------------------- draws that pass the bar
 
     // At most the chance to pass the bar, in steps.
-    BANDITREE_INLINE double tail_at_most(const Drawn& of) const {
-        const double z = (bar - of.x) / of.y;
+    BANDITREE_INLINE double tail_at_most(double x, double y) const {
+        const double z = (bar - x) / y;
         double tail = z > 1.8 ? 0.03594 : 1.0;
         tail = z > 2.6 ? 0.004662 : tail;
         tail = z > 3.5 ? 0.0002327 : tail;
         return z > 5.0 ? 2.867e-7 : tail;
     }
-    // An arm is a stray with a chance of odds * factor at most.
-    BANDITREE_INLINE double chance_at_most(const Drawn& sibling, const Drawn& stray, double factor) const {
-        return tail_at_most(sibling) + (odds * factor < 1.0 ? odds * factor : 1.0) * tail_at_most(stray);
+    double chance_at_most(const Bound& of) const {
+        return tail_at_most(of.mean + number * (number > 0.0 ? of.widest : of.narrowest), own * of.widest);
     }
 
     // Passes over arms that pass the bar with at most `chance` each, until a clock, set to an exponential number, rings: each arm
@@ -162,55 +233,55 @@ struct Screening {
         return over;
     }
 
-    void try_block(const Rows& rows, const Block& block, std::vector<Bound>& kept, Stream& rng) {
-        if (Kind::learned) return try_each(rows, block, rng);  // a bound would not hold: the noise changes with every reward
-        const Bound& all = bound(rows, block, kept);
-        const double chance = chance_at_most(all.sibling, all.stray, all.factor);
-        if (!(chance < seldom)) return try_each(rows, block, rng);
-        const auto n = static_cast<double>(block.leaves.size());
-        double u = 0.0;
-        for (double i = 0.0; (i += next(n - i, chance, u, rng)) < n; i += 1.0) {
-            const auto at = static_cast<std::size_t>(i);
-            const Seen seen = block.seen(at);
-            try_seldom(rows, block, at, rows.drawn_following(seen, block.cluster), rows.drawn_alone(seen), u, rng);
+    void try_cluster(const Rows& rows, std::size_t c, Stream& rng) {
+        const Bound& of = bound(rows, bounds, c);
+        const std::size_t from = rows.first_block[c], to = rows.first_block[c + 1];
+        if (chance_at_most(of) < seldom) return try_blocks(rows, c, of, from, to, rng);
+        for (std::size_t b = from; b < to; ++b) {
+            if (rows.blocks[b].leaves.empty()) continue;
+            const Bound& part = bound(rows, block_bounds, b);
+            if (chance_at_most(part) < seldom) {
+                try_blocks(rows, c, part, b, b + 1, rng);
+            } else {
+                try_each(rows, rows.blocks[b], c, rng);
+            }
         }
     }
-    void try_each(const Rows& rows, const Block& block, Stream& rng) {
+    // Tries the arms of some blocks of a cluster, all of which pass the bar seldom.
+    void try_blocks(const Rows& rows, std::size_t c, const Bound& of, std::size_t block, std::size_t end, Stream& rng) {
+        double left = 0.0, skip = 0.0, u = 0.0;
+        for (std::size_t b = block; b < end; ++b) left += static_cast<double>(rows.blocks[b].leaves.size());
+        for (double over; (over = next(left, chance_at_most(of), u, rng)) < left; left -= over + 1.0) {
+            skip += over;
+            while (skip >= static_cast<double>(rows.blocks[block].leaves.size())) skip -= static_cast<double>(rows.blocks[block++].leaves.size());
+            const Block& here = rows.blocks[block];
+            const auto i = static_cast<std::size_t>(skip);
+            skip += 1.0;
+            const Drawn drawn = given(rows.kind.drawn(rows.believed(here.seen(i), rows.mean[c], rows.variance[c])));
+            if (u < chance_beyond(drawn) && competes(here.leaves[i])) raise_beyond(drawn, here.leaves[i], rng);
+        }
+    }
+    void try_each(const Rows& rows, const Block& block, std::size_t c, Stream& rng) {
         const std::size_t n = block.leaves.size();
         in_vectors([&]() BANDITREE_INLINE {
-            describe(rows, block, around(rows, block.cluster));
+            describe(rows, block, rows.mean[c], rows.variance[c]);
             for (std::size_t i = 0; i < n; ++i) {
-                siblings[i] = rows.kind.drawn({means[i], variances[i]});
-                strays[i] = rows.kind.drawn({stray_means[i], stray_variances[i]});
-                factors[i] = exp_lane(factors[i] < rows.set.largest_factor ? factors[i] : rows.set.largest_factor);
-                chances[i] = chance_at_most(siblings[i], strays[i], factors[i]);
+                means[i] += number * sds[i], sds[i] *= own;
+                chances[i] = tail_at_most(means[i], sds[i]);
             }
         });
         double u = 0.0;
         for (std::size_t i = 0; i < n; ++i) {
-            const std::int32_t leaf = block.leaves[i];
+            const Drawn of{means[i], sds[i]};
             if (chances[i] < seldom) {
-                if (next(1.0, chances[i], u, rng) < 1.0) try_seldom(rows, block, i, siblings[i], strays[i], u, rng);
-            } else if (competes(leaf)) {
-                u = rng.random();
-                const bool is_stray = u < odds * factors[i] && u < rows.stray(leaf, block.seen(i), rows.mean[block.cluster]);
-                raise(rows.draw(is_stray ? strays[i] : siblings[i], rng), leaf);
+                if (next(1.0, chances[i], u, rng) < 1.0 && u < chance_beyond(of) && competes(block.leaves[i])) raise_beyond(of, block.leaves[i], rng);
+            } else if (competes(block.leaves[i])) {
+                raise(draw(of, rng), block.leaves[i]);
             }
         }
     }
     bool competes(std::int32_t leaf) const { return leaf != first && !is_excluded(leaf); }
 
-    // Tries an arm that passes the bar if u is below the chance of it.
-    void try_seldom(const Rows& rows, const Block& block, std::size_t i, const Drawn& sibling, const Drawn& stray, double u, Stream& rng) {
-        const std::int32_t leaf = block.leaves[i];
-        if (!(u < std::max(chance_beyond(sibling), chance_beyond(stray))) || !competes(leaf)) return;
-        try_either(sibling, stray, rows.stray(leaf, block.seen(i), rows.mean[block.cluster]), leaf, u, rng);
-    }
-    void try_either(const Drawn& sibling, const Drawn& stray, double stray_chance, std::int32_t node, double u, Stream& rng) {
-        const double as_stray = stray_chance * chance_beyond(stray);
-        if (u < as_stray) return raise_beyond(stray, node, rng);
-        if (u < as_stray + (1.0 - stray_chance) * chance_beyond(sibling)) raise_beyond(sibling, node, rng);
-    }
     double chance_beyond(const Drawn& of) const {
         const double z = (bar - of.x) / of.y, above = normal_tail_lane(std::abs(z));
         return z < 0.0 ? 1.0 - above : above;
@@ -229,7 +300,7 @@ struct Screening {
     }
     void exclude(const Tree& tree, const Rows& rows, const Limits* limits) {
         excluded.clear();
-        gone.assign(rows.n_leaves.size(), 0);
+        gone.assign(limits ? rows.n_leaves.size() : 0, 0);
         if (!limits) return;
         for (const std::int32_t arm : limits->arms) {
             const std::int32_t leaf = tree.node_of[arm];
@@ -250,32 +321,19 @@ struct Screening {
         return best;
     }
 
-    // Untouched arms of one cluster are all alike. After one that passes the bar, the others go on with a higher bar.
+    // Untouched arms of one cluster are equal. After one that passes the bar, the others go on with a higher bar.
     void try_untouched(const Tree& tree, const Rows& rows, Stream& rng) {
-        const Drawn stray = rows.drawn_alone({0.0, 0.0});
-        const std::size_t n_clusters = rows.n_leaves.size();
-        for (auto* column : {&untouched_means, &untouched_sds, &untouched_chances}) column->resize(n_clusters);
-        in_vectors([&]() BANDITREE_INLINE { describe_untouched(rows, stray); });
-        for (std::size_t c = 0; c < n_clusters; ++c) {
-            const Drawn sibling{untouched_means[c], untouched_sds[c]};
-            double chance = untouched_chances[c], u = 0.0;
-            for (double n = rows.n_leaves[c] - rows.n_touched[c] - gone[c]; n > 0.0; n -= 1.0) {
-                if (!(chance < seldom)) chance = rows.chance * chance_beyond(stray) + (1.0 - rows.chance) * chance_beyond(sibling);
+        for (std::size_t c = 0; c < rows.n_leaves.size(); ++c) {
+            double n = rows.n_leaves[c] - rows.n_touched[c] - (gone.empty() ? 0 : gone[c]), u = 0.0;
+            if (!(n > 0.0)) continue;
+            const Drawn of = given(rows.kind.drawn(rows.believed({0.0, 0.0}, rows.mean[c], rows.variance[c])));
+            for (double chance = tail_at_most(of.x, of.y); n > 0.0; n -= 1.0) {
+                if (!(chance < seldom)) chance = chance_beyond(of);
                 n -= next(n, chance, u, rng);
-                if (n > 0.0) try_either(sibling, stray, rows.chance, rows.node_of[c], u, rng);
+                if (n > 0.0 && u < chance_beyond(of)) raise_beyond(of, rows.node_of[c], rng);
             }
         }
         if (tree.content[winner] < 0) winner = any_member(tree, rows, winner, rng);
-    }
-    BANDITREE_INLINE void describe_untouched(const Rows& rows, const Drawn& stray) {
-        double *const __restrict x = untouched_means.data(), *const __restrict y = untouched_sds.data();
-        double* const __restrict chance_of = untouched_chances.data();
-        const std::size_t n_clusters = rows.n_leaves.size();
-        for (std::size_t c = 0; c < n_clusters; ++c) {
-            const Drawn sibling = rows.kind.drawn(rows.following({0.0, 0.0}, rows.mean[c], rows.variance[c], rows.plays_per_arm));
-            x[c] = sibling.x, y[c] = sibling.y;
-        }
-        for (std::size_t c = 0; c < n_clusters; ++c) chance_of[c] = chance_at_most({x[c], y[c]}, stray, 1.0);
     }
     static bool untouched(const Rows& rows, std::int32_t leaf) { return !(rows.seen(leaf).plays > 0.0); }
 
