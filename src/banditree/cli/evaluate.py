@@ -15,7 +15,7 @@ import typer
 
 from banditree.beliefs import Gaussian
 from banditree.cli.exits import exit_on_error
-from banditree.cli.options import AsJson, HtmlFile, Output, Quiet, Rng, whole
+from banditree.cli.options import AsJson, HtmlFile, Output, Quiet, Rng, option, whole
 from banditree.data.items import read_tree
 from banditree.data.lake import is_lake, open_lake
 from banditree.data.lazy import LazyLog
@@ -44,94 +44,29 @@ POLICIES = ("ATS", "TSC", "TS")
 WITH_CONTEXTS = ("LinATS", *POLICIES)  # by default, if the log has contexts
 
 LOG = "Log"  # box of the help
+Column = str | None
+Columns = list[str] | None
 
-LogFile = Annotated[
-    Path,
-    typer.Argument(
-        metavar="LOG",
-        help="The log: a CSV or Parquet file, one row per decision. Or many files, as 'logs/*.parquet' or a folder.",
-    ),
-]
-Arm = Annotated[
-    str | None,
-    typer.Option(
-        "--arm",
-        metavar="COLUMN",
-        help="Column of the arms, in the log and the items. Not needed for a log of the service.",
-        rich_help_panel=LOG,
-    ),
-]
-Reward = Annotated[
-    str | None,
-    typer.Option(
-        "--reward",
-        metavar="COLUMN",
-        help="Column of the rewards; cells are empty while none has arrived.",
-        rich_help_panel=LOG,
-    ),
-]
-Propensity = Annotated[
-    str | None,
-    typer.Option(
-        "--propensity",
-        metavar="COLUMN",
-        help="Column of the probability with which the arm was chosen; 'estimated' fits it to the log.",
-        rich_help_panel=LOG,
-    ),
-]
-ItemsFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--items", metavar="FILE", help="The items in their categories: a CSV or Parquet file.", rich_help_panel=LOG
-    ),
-]
-Levels = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--path", metavar="COLUMNS", help="Columns of the categories, coarse to fine: a,b,c.", rich_help_panel=LOG
-    ),
-]
-Context = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--context",
-        metavar="COLUMNS",
-        help="Columns of the context: a,b,c. With a type where it is not clear: zip:category,age:number.",
-        rich_help_panel=LOG,
-    ),
-]
-Time = Annotated[
-    str | None,
-    typer.Option(
-        "--time", metavar="COLUMN", help="Column of the time. Default: rows are in order of time.", rich_help_panel=LOG
-    ),
-]
-Fold = Annotated[
-    str | None,
-    typer.Option(
-        "--fold",
-        metavar="COLUMN",
-        help="Column of whole numbers, such as a visitor's id: rows with the same fall into the same fold.",
-        rich_help_panel=LOG,
-    ),
-]
-Engine = Annotated[
-    str,
-    typer.Option(
-        "--engine",
-        metavar="ENGINE",
-        help="What reads the log: auto (memory for one file that fits, else duckdb), duckdb, or memory.",
-        rich_help_panel=LOG,
-    ),
-]
-PolicyNames = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--policy",
-        metavar="NAMES",
-        help=f"Policies. Default: {','.join(POLICIES)}, and LinATS with --context.",
-    ),
-]
+LOGS = "The log: a CSV or Parquet file, one row per decision. Or many files, as 'logs/*.parquet' or a folder."
+LogFile = Annotated[Path, typer.Argument(metavar="LOG", help=LOGS)]
+ARM = "Column of the arms, in the log and the items. Not needed for a log of the service."
+Arm = Annotated[Column, option("--arm", "COLUMN", ARM, LOG)]
+REWARD = "Column of the rewards; cells are empty while none has arrived."
+Reward = Annotated[Column, option("--reward", "COLUMN", REWARD, LOG)]
+PROPENSITY = "Column of the probability with which the arm was chosen; 'estimated' fits it to the log."
+Propensity = Annotated[Column, option("--propensity", "COLUMN", PROPENSITY, LOG)]
+ITEMS = "The items in their categories: a CSV or Parquet file."
+ItemsFile = Annotated[Path | None, option("--items", "FILE", ITEMS, LOG)]
+Levels = Annotated[Columns, option("--path", "COLUMNS", "Columns of the categories, coarse to fine: a,b,c.", LOG)]
+CONTEXT = "Columns of the context: a,b,c. With a type where it is not clear: zip:category,age:number."
+Context = Annotated[Columns, option("--context", "COLUMNS", CONTEXT, LOG)]
+Time = Annotated[Column, option("--time", "COLUMN", "Column of the time. Default: rows are in order of time.", LOG)]
+FOLD = "Column of whole numbers, such as a visitor's id: rows with the same fall into the same fold."
+Fold = Annotated[Column, option("--fold", "COLUMN", FOLD, LOG)]
+ENGINE = "What reads the log: auto (memory for one file that fits, else duckdb), duckdb, or memory."
+Engine = Annotated[str, option("--engine", "ENGINE", ENGINE, LOG)]
+NAMES = f"Policies. Default: {','.join(POLICIES)}, and LinATS with --context."
+PolicyNames = Annotated[list[str] | None, option("--policy", "NAMES", NAMES)]
 
 
 @dataclass(frozen=True)
@@ -222,7 +157,7 @@ def evaluate_command(
     policy: PolicyNames = None,
     target: Annotated[
         list[str] | None,
-        typer.Option("--target", metavar="NAMES", help="Targets that do not learn: 'uniform', or 'item:ID'."),
+        option("--target", "NAMES", "Targets that do not learn: 'uniform', or 'item:ID'."),
     ] = None,
     adaptive: Annotated[
         bool | None,
@@ -233,7 +168,7 @@ def evaluate_command(
     ] = None,
     share: Annotated[
         float,
-        typer.Option("--share", metavar="SHARE", help="Share of the log that policies learn from.", min=0.01, max=0.99),
+        option("--share", "SHARE", "Share of the log that policies learn from.", min=0.01, max=0.99),
     ] = 0.5,
     rng: Rng = 0,
     html: HtmlFile = None,
@@ -289,10 +224,10 @@ def replay_command(
     policy: PolicyNames = None,
     orders: Annotated[
         int | None,
-        typer.Option(
+        option(
             "--orders",
-            metavar="N",
-            help="Orders of the rows: by time first, then random. Default: 1 to 20, by length.",
+            "N",
+            "Orders of the rows: by time first, then random. Default: 1 to 20, by length.",
             parser=whole(1),
         ),
     ] = None,
