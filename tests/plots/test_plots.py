@@ -399,7 +399,7 @@ def test_long_names_leave_room_for_the_picture(kind: str, titles: list[str]) -> 
         assert extent.y0 >= figure.y0 - 1
         assert extent.x1 <= figure.x1 + 1
     names = [text.get_text() for text in (ax.get_xticklabels() if kind == "support" else ax.get_legend().get_texts())]
-    assert len(set(names)) == len(names), "no two look alike"
+    assert len(set(names)) == len(names), "no two look the same"
     assert not any(sign in name for name in names for sign in "\n\r\t")
 
 
