@@ -45,6 +45,8 @@ from banditree.service.store import EventLog, StoreUnavailable
 from banditree.service.stream import Hub
 
 T = TypeVar("T", bound=BaseModel)
+Row = TypeVar("Row")
+Done = TypeVar("Done")
 OUTLOOK_SECONDS = 60.0  # between two checks of whether an experiment with --stop-at is done
 OUTLOOK_REST = 5.0  # times that it took to compute, until it is computed again
 MAX_COPIES = 8  # policies kept for looking at
@@ -199,14 +201,7 @@ class Service:
         self, request: Request, rows: Sequence[Any], kind: type[T], command: Callable[[T], commands.Command]
     ) -> list[commands.Outcome | dict[str, Any]]:
         """Run a command for each row, some at a time; return its outcome, or why there is none."""
-        results: list[commands.Outcome | dict[str, Any]] = []
-        for start in range(0, len(rows), schema.MAX_LIST):
-            results += await self._run_each(request, rows[start : start + schema.MAX_LIST], kind, command)
-        return results
 
-    async def _run_each(
-        self, request: Request, rows: Sequence[Any], kind: type[T], command: Callable[[T], commands.Command]
-    ) -> list[commands.Outcome | dict[str, Any]]:
         async def run(row: Any) -> commands.Outcome | dict[str, Any]:
             try:
                 try:
@@ -219,8 +214,16 @@ class Service:
                 known = {"id": id_} if isinstance(id_, str) else {}
                 return known | {"error": str(error), "status": error.code if isinstance(error, Refused) else 503}
 
-        with self.guarded.counting(len(rows)):
-            return await asyncio.gather(*map(run, rows))
+        return await self._in_parts(run, rows)
+
+    async def _in_parts(self, run: Callable[[Row], Awaitable[Done]], rows: Sequence[Row]) -> list[Done]:
+        """Run something for each row, some at a time."""
+        results: list[Done] = []
+        for start in range(0, len(rows), schema.MAX_LIST):
+            some = rows[start : start + schema.MAX_LIST]
+            with self.guarded.counting(len(some)):
+                results += await asyncio.gather(*map(run, some))
+        return results
 
     async def policy(self, request: Request, group: Literal["policy", "control"] = "policy") -> Response:
         """The policy as `Policy.to_bytes` writes it; headers have the event it stands at, and what else it takes."""
@@ -256,7 +259,7 @@ class Service:
 
         def compute() -> dict[str, int]:
             policy = self._shelf.load(state.name, standing.data)
-            vector = None if policy.dim is None else choosing.check_context(state, given)
+            vector = None if policy.dim is None else choosing.encode_context(state, given)
             return edge.chances(policy, settings, learns=learns, context=vector)
 
         async with self._looking:
@@ -371,11 +374,7 @@ class Service:
             except Refused as error:
                 return {"key": key} | _flag_error(error)
 
-        keys, flags = list(self.engine.states), []
-        for start in range(0, len(keys), schema.MAX_LIST):
-            some = keys[start : start + schema.MAX_LIST]
-            with self.guarded.counting(len(some)):
-                flags += await asyncio.gather(*map(evaluate, some))
+        flags = await self._in_parts(evaluate, list(self.engine.states))
         response = json_response(200, {"flags": flags})
         tag = f'"{hashlib.sha256(response.body).hexdigest()[:32]}"'
         response.headers["etag"] = tag

@@ -6,6 +6,7 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from banditree.base.arrays import Floats
 from banditree.data.features import Features
 from banditree.errors import InvalidValue
 from banditree.policy import inputs
@@ -54,7 +55,7 @@ class Standing(Protocol):
 
 def choose(standing: Standing, request: Mapping[str, Any], salt: str) -> tuple[str | None, dict[str, Any]]:
     """Choose the group, and then the arms; return the cohort, and what is logged of the decision."""
-    context = check_context(standing, request.get("context"))
+    context = encode_context(standing, request.get("context"))
     limits, unknown = _limits(standing, request)
     cohort = _cohort(standing, request.get("unit"), salt)
     policy = standing.control if cohort in (Cohort.CONTROL, Cohort.PAUSED) else standing.policy
@@ -93,19 +94,17 @@ def keeps(standing: Standing, arms: Sequence[str], request: Mapping[str, Any]) -
     return is_allowed and len(arms) == request.get("k", 1)
 
 
-def check_context(standing: Standing, context: Any) -> Any:
-    """Check a context against the features of the experiment; return it as the policy takes it."""
+def encode_context(standing: Standing, context: Any) -> Floats | None:
+    """Check a context and encode it, once for all policies of the experiment; None if they take none."""
     features = standing.features
-    if features is None:
-        if isinstance(context, Mapping):
-            raise InvalidValue("context: this experiment has no features by name; send a list of numbers")
-        if standing.policy.dim is not None:
-            inputs.Contexts(standing.settings.policy, standing.policy.dim).one(context)
-        return context
-    if not isinstance(context, Mapping):
-        raise InvalidValue(f"context must be an object with the features {', '.join(features.spec)}")
-    features.encode(context)
-    return context
+    if features is not None:
+        if not isinstance(context, Mapping):
+            raise InvalidValue(f"context must be an object with the features {', '.join(features.spec)}")
+        return features.encode(context)
+    if isinstance(context, Mapping):
+        raise InvalidValue("context: this experiment has no features by name; send a list of numbers")
+    dim = standing.policy.dim
+    return None if dim is None else inputs.Contexts(standing.settings.policy, dim).one(context)
 
 
 def _cohort(standing: Standing, unit: str | None, salt: str) -> str | None:

@@ -219,7 +219,7 @@ class RecordDecision(AboutDecision):
             return Outcome(200, {"status": "duplicate"})
         facts = self.past.at(state, log, made.event)
         self._check_arms(facts.tree, arms)
-        choosing.check_context(state, made.context)
+        choosing.encode_context(state, made.context)
         body = {
             "request": request,
             "arms": arms,

@@ -88,7 +88,7 @@ class Engine:
         say("started", events=self.n, from_snapshot=from_snapshot, experiments=len(self.states), seconds=took, **said)
         self.snapshots.n = from_snapshot
         if self.n - from_snapshot >= SNAPSHOT_EVERY:
-            self._save_snapshots()
+            self.snapshots.save(self.states, self.n)
         self.replica.is_live = True
         self._thread.start()
 
@@ -105,7 +105,7 @@ class Engine:
             if self.unavailable is None:
                 self.replica.catch_up(START_SECONDS)  # its own last events too
                 if self.n > self.snapshots.n:
-                    self._save_snapshots()
+                    self.snapshots.save(self.states, self.n)
         except StoreUnavailable as error:
             say("no snapshot", level="warning", why=str(error))
         self.log.close()
@@ -206,7 +206,7 @@ class Engine:
             self._keep_time()
             self._set_available()
             if self.n - self.snapshots.n >= SNAPSHOT_EVERY:
-                self._save_snapshots()
+                self.snapshots.save(self.states, self.n)
         except StoreUnavailable as error:
             self._set_unavailable(error)
 
@@ -223,9 +223,6 @@ class Engine:
         """Fold stale experiments again, beside the traffic."""
         for name in self.refolds.take(self.states, self.n):
             self.snapshots.stored[name] = 0
-
-    def _save_snapshots(self) -> None:
-        self.snapshots.save(self.states, self.n)
 
     def _set_unavailable(self, error: StoreUnavailable) -> None:
         if self.unavailable is None:
@@ -275,13 +272,9 @@ class Queue:
         self._changed = threading.Condition()
         self._waiting: dict[str, deque[Waiting]] = {}
         self._used: dict[str, float] = {}  # experiment -> seconds of the thread that it has used
-        self._least = (
-            0.0  # what the one that was last taken from had used: nobody saves up time while it has nothing to do
-        )
+        self._least = 0.0  # what the one last taken from had used: nobody saves up time while it has nothing to do
         self._cost: dict[str, float] = {}  # experiment -> seconds that a command takes, about
-        self._turn: dict[
-            str, float
-        ] = {}  # experiment -> seconds that its commands have taken since they were taken out
+        self._turn: dict[str, float] = {}  # experiment -> seconds that its commands took since they were taken out
         self._began = 0.0  # when they were
         self._expected: dict[str, float] = {}  # experiment -> until when it may ask again
         self._size = 0

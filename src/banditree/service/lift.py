@@ -197,8 +197,7 @@ class Account:
         entries: defaultdict[str, list[Entry]] = defaultdict(list)
         slates: set[str] = set()  # those among the events
         for event in events:
-            _, kind, _, _, _, value, _, _, _, _, unit, cohort = event  # all at once, which is quicker than by name
-            cohort = cohort or Cohort.ALL
+            kind, value, unit, cohort = event.kind, event.value, event.unit, event.cohort or Cohort.ALL
             if cohort == Cohort.PAUSED:
                 continue
             if kind == self._counted:

@@ -85,8 +85,8 @@ class RequestBody(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
 
 
-class DecisionRequest(RequestBody):
-    """What to decide. All fields are optional."""
+class Asked(RequestBody):
+    """What was asked of a decision."""
 
     context: Annotated[Vector | Named | None, BeforeValidator(_context)] = Field(
         None, description="What is known about this visitor: features by name, or one number per dimension."
@@ -94,17 +94,18 @@ class DecisionRequest(RequestBody):
     only: Arms | None = Field(None, description="Arms to choose from; unknown ones are left out, and listed.")
     exclude: Arms | None = Field(None, description="Arms that must not be chosen; unknown ones are ignored.")
     k: Annotated[int, Field(ge=1, le=MAX_K)] | None = Field(None, description="How many different arms.")
-    id: Id | None = Field(None, description="An id of your choice, which makes it safe to repeat the request.")
     unit: Name | None = Field(None, description="Whom it is for, such as a visitor; always in the same group.")
 
     def request(self) -> dict[str, Any]:
         """Return the fields that were given, without the id."""
-        return _given(self)
+        given = {name: getattr(self, name) for name in Asked.model_fields}
+        return {what: value for what, value in given.items() if value is not None}
 
 
-def _given(body: DecisionRequest | DecisionMade) -> dict[str, Any]:
-    given = {name: getattr(body, name) for name in ("context", "only", "exclude", "k", "unit")}
-    return {what: value for what, value in given.items() if value is not None}
+class DecisionRequest(Asked):
+    """What to decide. All fields are optional."""
+
+    id: Id | None = Field(None, description="An id of your choice, which makes it safe to repeat the request.")
 
 
 class RewardRequest(RequestBody):
@@ -126,7 +127,7 @@ class ListedReward(RewardRequest):
 List = TypeAdapter(Annotated[list[Any], Field(max_length=MAX_LIST)])  # each request in it is checked by itself
 
 
-class DecisionMade(RequestBody):
+class DecisionMade(Asked):
     """A decision that a client has made itself, from the policy as it stood at an event."""
 
     id: Id
@@ -139,15 +140,6 @@ class DecisionMade(RequestBody):
     propensity_overall: Annotated[float, Field(ge=0, le=1)] | None = None
     propensities: Annotated[list[Annotated[float, Field(gt=0, le=1)]], Field(max_length=MAX_K)] | None = None
     steps: list[Annotated[float, Field(ge=0, le=1)]] | None = None
-    context: Annotated[Vector | Named | None, BeforeValidator(_context)] = None
-    only: Arms | None = None
-    exclude: Arms | None = None
-    k: Annotated[int, Field(ge=1, le=MAX_K)] | None = None
-    unit: Name | None = None
-
-    def request(self) -> dict[str, Any]:
-        """Return what was asked."""
-        return _given(self)
 
 
 class RewardGiven(ListedReward):

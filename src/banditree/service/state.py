@@ -373,11 +373,16 @@ def _adapt(saved: Policy, fresh: Policy, name: str) -> Policy:
     if fresh.dim is not None:
         say("cold start", level="warning", experiment=name, why="what was archived has no contexts to learn from")
         return fresh
+    return learn_sums(fresh, saved)
+
+
+def learn_sums(fresh: Policy, saved: Policy) -> Policy:
+    """Let a fresh policy learn the plays and rewards of each arm of another one, and return it."""
     with hold(saved) as state:
         leaves = state.walked_tree.shape.node_of
         plays, rewards = state.rows.plays(leaves), state.rows.rewards(leaves)
-        tried = [place for place, count in enumerate(plays.tolist()) if count > 0]
-        arms = [state.walked_tree.arms[place] for place in tried]
+        tried = (plays > 0).nonzero()[0]
+        arms = [state.walked_tree.arms[place] for place in tried.tolist()]
     if arms:
         fresh.update_many(arms, rewards[tried], plays=plays[tried])
     return fresh

@@ -25,7 +25,7 @@ from banditree.report.html import render
 from banditree.service.commands import Refused, earns_default
 from banditree.service.events import Cohort, Event, Kind, group, iso
 from banditree.service.lift import Moments, compare
-from banditree.service.state import State
+from banditree.service.state import State, learn_sums
 from banditree.service.store import EventLog
 
 ANSWERED = (
@@ -54,14 +54,7 @@ def whole(data: bytes) -> Policy:
     with hold(policy) as state:
         if state.walked_tree == state.full_tree or policy.dim is not None:
             return policy
-        leaves = state.walked_tree.shape.node_of
-        plays, rewards = state.rows.plays(leaves), state.rows.rewards(leaves)
-        tried = np.flatnonzero(plays > 0)
-        arms = [state.walked_tree.arms[position] for position in tried.tolist()]
-    copy = Policy(policy.tree, belief=policy.belief, rule=policy.rule, depth=None)
-    if arms:
-        copy.update_many(arms, rewards[tried], plays=plays[tried])
-    return copy
+    return learn_sums(Policy(policy.tree, belief=policy.belief, rule=policy.rule, depth=None), policy)
 
 
 def nodes(policy: Policy, depth: int | None, under: Sequence[str] = (), search: str = "") -> dict[str, Any]:
