@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditree.base.arrays import Floats
-from banditree.errors import InvalidType, InvalidValue, missing_extra
+from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import MAX_REWARD, real
 
 MOST_COLUMNS = 1000  # of a vector: a linear policy has a matrix of this size, squared, at every node
@@ -350,17 +350,10 @@ def _columns_of(frame: Any, wanted: Iterable[str] | None = None) -> dict[str, Co
         if len(set(lengths.values())) > 1:
             raise InvalidValue(f"columns of different lengths: {lengths}; give as many values in each")
         return columns
-    try:
-        import narwhals as nw
-    except ImportError:
-        raise missing_extra("frames", "data frames need narwhals") from None
-    try:
-        table = nw.from_native(frame)
-    except TypeError:
-        what = "a mapping {feature: value}, or a data frame" if wanted else "a data frame or a mapping of columns"
-        raise InvalidType(f"{frame!r:.60} is a {type(frame).__name__}; give {what}") from None
-    except nw.exceptions.DuplicateError:
-        raise InvalidValue("columns of this frame have the same name; rename all but one of them") from None
+    from banditree.data.sources import as_frame, is_category  # `import banditree` does not wait for it
+
+    what = "a mapping {feature: value}, or a data frame" if wanted else "a data frame or a mapping of columns"
+    table = as_frame(frame, what)
     present = list(table.columns)
     for name in wanted or ():
         if name not in present:
@@ -370,10 +363,8 @@ def _columns_of(frame: Any, wanted: Iterable[str] | None = None) -> dict[str, Co
             raise InvalidValue(f"feature {name!r} is several columns of this frame; rename all but one")
     names = present if wanted is None else list(wanted)
     table = table.select(*names)
-    whole = table.collect() if isinstance(table, nw.LazyFrame) else table
-    return {
-        name: Column(whole[name].to_list(), isinstance(whole[name].dtype, nw.Categorical | nw.Enum)) for name in names
-    }
+    whole = table.collect() if hasattr(table, "collect") else table
+    return {name: Column(whole[name].to_list(), is_category(whole[name].dtype)) for name in names}
 
 
 def _list_values(name: object, values: object) -> list[object]:

@@ -305,13 +305,17 @@ def _from_frame(frame: object, wanted: Sequence[str], source: str, error: type[T
     table = table.select(*wanted)
     whole = table.collect() if hasattr(table, "collect") else table
     columns = _from_mapping({name: whole[name].to_list() for name in wanted}, wanted, source, error)
-    kinds = {name: str(whole[name].dtype) for name in wanted}
-    columns.categories = frozenset(name for name, kind in kinds.items() if kind.startswith(("Categorical", "Enum")))
+    columns.categories = frozenset(name for name in wanted if is_category(whole[name].dtype))
     return columns
 
 
-def as_frame(frame: object) -> Any:
-    """Return a data frame of any library as one of narwhals."""
+def is_category(dtype: object) -> bool:
+    """Whether a frame says that a column is one of categories."""
+    return str(dtype).startswith(("Categorical", "Enum"))
+
+
+def as_frame(frame: object, what: str = "a file, a data frame or a mapping of columns") -> Any:
+    """Return a data frame of any library as one of narwhals; ``what`` is what an error asks for."""
     try:
         import narwhals as nw
     except ImportError:
@@ -319,8 +323,7 @@ def as_frame(frame: object) -> Any:
     try:
         return nw.from_native(frame)
     except TypeError:
-        kind = type(frame).__name__
-        raise InvalidType(f"{frame!r:.60} is a {kind}; give a file, a data frame or a mapping of columns") from None
+        raise InvalidType(f"{frame!r:.60} is a {type(frame).__name__}; give {what}") from None
     except nw.exceptions.DuplicateError:
         raise InvalidValue("columns of this frame have the same name; rename all but one of them") from None
 

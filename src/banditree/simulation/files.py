@@ -25,14 +25,7 @@ Arrays = dict[str, NDArray[Any]]
 
 COLUMNS = ("policy", "seed", "time", "regret")  # of a CSV file and of a frame
 HEADER = "header"  # the array of an NPZ file that holds JSON: everything that is not an array of numbers
-BY_POLICY = (
-    "regret",
-    "evaluations",
-    "plays",
-    "replicates",
-    "traces",
-    "simple_regret",
-)  # arrays with one row per seed, {policy: array}
+BY_SEED = ("regret", "evaluations", "plays", "replicates", "traces", "simple_regret")  # {policy: (seeds, ...)}
 PLAIN = ("engine", "seconds", "problem", "built", "made")  # what JSON holds as it is
 DAMAGES = (ValueError, KeyError, TypeError, AttributeError, RecursionError, OSError, csv.Error, zipfile.BadZipFile)
 
@@ -91,7 +84,7 @@ def encode_runs(runs: Runs, prefix: str = "") -> tuple[dict[str, object], Arrays
         "arms": list(runs.arms),
     }
     arrays = {f"{prefix}times": runs.times}
-    for field in BY_POLICY:
+    for field in BY_SEED:
         for i, name in enumerate(runs.policies):
             if name in getattr(runs, field):
                 arrays[f"{prefix}{field}.{i}"] = getattr(runs, field)[name]
@@ -104,7 +97,7 @@ def decode_runs(kind: type[Runs], header: Mapping[str, Any], arrays: Arrays, pre
     times = arrays[f"{prefix}times"]
     by_policy: dict[str, Any] = {
         field: {name: arrays[at] for i, name in enumerate(names) if (at := f"{prefix}{field}.{i}") in arrays}
-        for field in BY_POLICY
+        for field in BY_SEED
     }
     shapes = {"regret": (n_seeds, len(times)), "evaluations": (n_seeds,), "plays": (n_seeds, len(header["arms"]))}
     for field, shape in shapes.items():

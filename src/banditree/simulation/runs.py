@@ -35,7 +35,6 @@ BY_POLICY = (
     *("regret", "engine", "evaluations", "seconds", "clusters", "plays", "built", "replicates"),
     *("traces", "cluster_traces", "simple_regret"),
 )  # {policy: ...}
-BY_SEED = ("regret", "evaluations", "plays", "replicates", "traces", "simple_regret")  # arrays with one row per seed
 RELATIVE_ROUNDING = 1e-12  # regrets that differ by a smaller share are equal
 
 
@@ -411,7 +410,7 @@ class Runs(Result):
             shared = [name for name in ours if name in theirs]
             if field_name == "replicates" and _count_replicates(ours) != _count_replicates(theirs):
                 raise InvalidValue("these runs have different numbers of replicates")
-            if field_name in BY_SEED:
+            if field_name in files.BY_SEED:
                 fields[field_name] = {name: np.concatenate([ours[name], theirs[name]]) for name in shared}
             elif field_name in ("clusters", "cluster_traces"):
                 fields[field_name] = {name: [*ours[name], *theirs[name]] for name in shared}
