@@ -22,7 +22,7 @@ from banditree.policy import Policy
 from banditree.service import choosing, commands, edge, routes, schema, views
 from banditree.service.commands import Refused
 from banditree.service.engine import Engine
-from banditree.service.events import MAIN, Event, say
+from banditree.service.events import MAIN, Event, Json, say
 from banditree.service.guard import (
     BODY,
     BUSY,
@@ -63,7 +63,7 @@ class Service:
         self._reader: EventLog | None = None
         self._reading = threading.Lock()
         self._copy = lru_cache(MAX_COPIES)(self._copy_policy)  # decisions do not wait while somebody looks at it
-        self._outlooks: dict[str, tuple[tuple[int, ...], float, dict[str, Any]]] = {}
+        self._outlooks: dict[str, tuple[tuple[int, ...], float, Json]] = {}
         self._looking = asyncio.Lock()
         self._shelf, self._past = edge.Shelf(), edge.Past()
         self._done: set[str] = set()  # experiments that were said to be done
@@ -199,10 +199,10 @@ class Service:
 
     async def _run_rows(
         self, request: Request, rows: Sequence[Any], kind: type[T], command: Callable[[T], commands.Command]
-    ) -> list[commands.Outcome | dict[str, Any]]:
+    ) -> list[commands.Outcome | Json]:
         """Run a command for each row, some at a time; return its outcome, or why there is none."""
 
-        async def run(row: Any) -> commands.Outcome | dict[str, Any]:
+        async def run(row: Any) -> commands.Outcome | Json:
             try:
                 try:
                     asked = kind.model_validate(row)
@@ -368,7 +368,7 @@ class Service:
         except Refused as error:
             return json_response(400, _flag_error(error))
 
-        async def evaluate(key: str) -> dict[str, Any]:
+        async def evaluate(key: str) -> Json:
             try:
                 return await self._evaluate(request, key, visitor)
             except Refused as error:
@@ -382,12 +382,12 @@ class Service:
             return Response(status_code=304, headers={"etag": tag})
         return response
 
-    async def _evaluate(self, request: Request, key: str, visitor: dict[str, Any]) -> dict[str, Any]:
+    async def _evaluate(self, request: Request, key: str, visitor: Json) -> Json:
         """Decide for a visitor, and answer as a flag."""
         state = self.engine.states.get(key)
         if state is None:
             raise Refused(404, f"there is no experiment {key!r}")
-        asked: dict[str, Any] = {"unit": visitor["targetingKey"]}
+        asked: Json = {"unit": visitor["targetingKey"]}
         if state.features is not None:
             asked["context"] = {name: visitor[name] for name in state.features.spec if name in visitor}
         answer = (await self._run(request, commands.Decide(None, asked, self.engine.salt, experiment=key))).answer
@@ -432,14 +432,14 @@ class Service:
         """Say what the experiment is worth, with an interval that stays valid however often one looks."""
         return json_response(200, await self._report(self._state(request)))
 
-    async def _report(self, state: State) -> dict[str, Any]:
+    async def _report(self, state: State) -> Json:
         at = self.engine.log.now()
-        report: dict[str, Any] = await self.engine.look(lambda its: views.report(its, at), state)
+        report: Json = await self.engine.look(lambda its: views.report(its, at), state)
         async with self._looking:
             outlook = await asyncio.to_thread(self._outlook, state)
         return report | outlook | {"sentences": report["sentences"] + outlook["sentences"]}
 
-    def _outlook(self, state: State) -> dict[str, Any]:
+    def _outlook(self, state: State) -> Json:
         """Say what is best and what is left to gain; of a busy policy not so often that it would cost much."""
         version, began = state.version, time.monotonic()
         known = self._outlooks.get(state.name)
@@ -590,7 +590,7 @@ class FlagRefused(Refused):
         self.flag_code = flag_code
 
 
-def _visitor(request: Request) -> dict[str, Any]:
+def _visitor(request: Request) -> Json:
     """Read whom an OFREP request is for: ``targetingKey``, and the context by name."""
     try:
         return _parse(request, schema.FlagRequest).context.model_dump()

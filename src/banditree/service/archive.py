@@ -7,11 +7,10 @@ import hashlib
 import os
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 from banditree.base.words import count
 from banditree.errors import BadFile, BadPath, BanditreeError, InvalidValue, missing_extra
-from banditree.service.events import Event, Kind, from_iso
+from banditree.service.events import Event, Json, Kind, from_iso
 from banditree.service.replica import first_state, known_settings, pages_of
 from banditree.service.settings import Settings
 from banditree.service.state import tree_of_fold
@@ -124,7 +123,7 @@ def _replace(log: EventLog, settings: dict[str, Settings], end: int) -> None:
 
 def fold_event(log: EventLog, name: str, n: int, data: bytes, settings: Settings | None) -> Event:
     """Make the event that holds a state; it has the number of the last event in it."""
-    body: dict[str, Any] = {"state": base64.b64encode(data).decode()}
+    body: Json = {"state": base64.b64encode(data).decode()}
     body |= {} if settings is None else {"settings": settings.to_dict()}
     rows = log.run("SELECT at FROM banditree_events WHERE n = ?", (n,))
     return Event(int(rows[0][0]) if rows else 0, Kind.FOLD, body=body, n=n, experiment=name)

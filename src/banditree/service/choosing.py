@@ -11,7 +11,7 @@ from banditree.data.features import Features
 from banditree.errors import InvalidValue
 from banditree.policy import inputs
 from banditree.policy.answers import Decision
-from banditree.service.events import Cohort, group, iso
+from banditree.service.events import Cohort, Json, group, iso
 from banditree.service.lift import in_control
 from banditree.service.settings import ITEM, Settings
 from banditree.tree import Tree
@@ -53,7 +53,7 @@ class Standing(Protocol):
     def control(self) -> Chooser | None: ...
 
 
-def choose(standing: Standing, request: Mapping[str, Any], salt: str) -> tuple[str | None, dict[str, Any]]:
+def choose(standing: Standing, request: Mapping[str, Any], salt: str) -> tuple[str | None, Json]:
     """Choose the group, and then the arms; return the cohort, and what is logged of the decision."""
     context = encode_context(standing, request.get("context"))
     limits, unknown = _limits(standing, request)
@@ -64,7 +64,7 @@ def choose(standing: Standing, request: Mapping[str, Any], salt: str) -> tuple[s
         _check_slate(standing, limits, k)
     choice = _choose(standing, policy, context, limits)
     arm, propensity, steps, path = choice
-    body: dict[str, Any] = {"request": request, "arms": [arm], "path": list(path)}
+    body: Json = {"request": request, "arms": [arm], "path": list(path)}
     body |= {"propensity": propensity, "steps": list(steps)}
     if cohort in (Cohort.CONTROL, Cohort.POLICY):
         body["propensity_overall"] = _overall(standing, cohort, choice, context, limits)
@@ -78,7 +78,7 @@ def choose(standing: Standing, request: Mapping[str, Any], salt: str) -> tuple[s
     return cohort, body | ({"unknown": unknown} if unknown else {})
 
 
-def answer(id_: str, at: int, experiment: str, cohort: str | None, body: Mapping[str, Any]) -> dict[str, Any]:
+def answer(id_: str, at: int, experiment: str, cohort: str | None, body: Mapping[str, Any]) -> Json:
     """Make the answer to a decision, which is the same whenever the request is repeated."""
     fields = {"id": id_, "arm": body["arms"][0]}
     fields |= {key: body[key] for key in ANSWERED}

@@ -17,7 +17,7 @@ from banditree.policy import Policy
 from banditree.policy.saving import from_bytes
 from banditree.service import choosing
 from banditree.service.commands import AboutDecision, Outcome, Refused, what_differs
-from banditree.service.events import Cohort, Event, Kind
+from banditree.service.events import Cohort, Event, Json, Kind
 from banditree.service.lift import in_control
 from banditree.service.schema import DecisionMade
 from banditree.service.settings import ITEM, Settings
@@ -114,7 +114,7 @@ def quantise(chances: Floats) -> NDArray[np.int64]:
     return weights
 
 
-def as_flag(experiment: str, weights: Mapping[str, int], event: int) -> dict[str, Any]:
+def as_flag(experiment: str, weights: Mapping[str, int], event: int) -> Json:
     """Write weights as the definition of a flag, which flagd evaluates by a hash of the flag and the targeting key."""
     shown = {arm: weight for arm, weight in weights.items() if weight}
     flag = {

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from banditree.errors import BanditreeError, InvalidValue
 from banditree.service.archive import adopt_archive
 from banditree.service.commands import Command, KeepTime, Outcome, PutExperiment, Refused, first_events
-from banditree.service.events import Event, Kind, say, say_failure
+from banditree.service.events import Event, Json, Kind, say, say_failure
 from banditree.service.replica import Refolds, Replica, Snapshots, without_collecting
 from banditree.service.settings import Plan, Settings
 from banditree.service.state import State
@@ -84,7 +84,7 @@ class Engine:
                 time.sleep(0.001)
         took = round(time.perf_counter() - began, 3)
         left_out = sum(state.left_out for state in self.states.values())
-        said: dict[str, Any] = {"left_out": left_out} if left_out else {}
+        said: Json = {"left_out": left_out} if left_out else {}
         say("started", events=self.n, from_snapshot=from_snapshot, experiments=len(self.states), seconds=took, **said)
         self.snapshots.n = from_snapshot
         if self.n - from_snapshot >= SNAPSHOT_EVERY:

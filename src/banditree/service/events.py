@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 _COMPACT = json.JSONEncoder(separators=(",", ":"))
 MAIN = "main"  # the experiment of the routes that name none
+Json = dict[str, Any]  # an object as JSON has it
 
 
 class Kind:
@@ -55,7 +56,7 @@ class Event(NamedTuple):
     arm: str | None = None  # the first arm chosen, or the one that earned the reward
     value: float | None = None
     learned: bool = False
-    body: dict[str, Any] | None = None  # further details, as JSON
+    body: Json | None = None  # further details, as JSON
     n: int = 0  # its number in the log, from 1; 0 until it is stored
     experiment: str = MAIN
     unit: str | None = None  # whom the decision was made for
@@ -74,9 +75,9 @@ class Event(NamedTuple):
             for row in rows
         ]
 
-    def shown(self) -> dict[str, Any]:
+    def shown(self) -> Json:
         """Return the fields that the live stream shows."""
-        fields: dict[str, Any] = {"n": self.n, "at": iso(self.at), "experiment": self.experiment}
+        fields: Json = {"n": self.n, "at": iso(self.at), "experiment": self.experiment}
         body = self.body or {}
         if self.kind == Kind.DECISION:
             fields |= {"id": self.id, "arm": self.arm, "group": group(self.cohort)}

@@ -20,7 +20,7 @@ from starlette.responses import Response
 from banditree.base.files import reason
 from banditree.errors import InvalidValue
 from banditree.service import routes
-from banditree.service.events import Event, Kind, say_failure
+from banditree.service.events import Event, Json, Kind, say_failure
 from banditree.service.routes import ROLES, Route
 
 MAX_BODY_BYTES = 2**20
@@ -274,7 +274,7 @@ def _no_route(of_path: Mapping[str, Route]) -> Refusal:
     return Refusal(404, "there is nothing here; /docs lists the routes")
 
 
-def json_response(code: int, content: dict[str, Any], **headers: str) -> Response:
+def json_response(code: int, content: Json, **headers: str) -> Response:
     """Make a response with a JSON body."""
     return Response(json.dumps(content), code, headers, "application/json")
 

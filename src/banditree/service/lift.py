@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditree.base.words import count
-from banditree.service.events import Cohort, Event, Kind
+from banditree.service.events import Cohort, Event, Json, Kind
 
 Verdict = Literal["better", "worse", "cannot tell"]
 Number = float | NDArray[np.float64]
@@ -96,7 +96,7 @@ class Lift:
     sentence: str
     more_decisions: int | None  # about how many more until it can be told
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Json:
         return asdict(self)
 
 
@@ -245,7 +245,7 @@ class Account:
 
     # Snapshots
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Json:
         groups = {}
         for cohort, group in self.groups.items():
             sums = array("d", (x for pair in group.sums.values() for x in pair))
@@ -257,7 +257,7 @@ class Account:
         return {"groups": groups}
 
     @classmethod
-    def from_dict(cls, saved: dict[str, Any], *, only_exposed: bool = False) -> Account:
+    def from_dict(cls, saved: Json, *, only_exposed: bool = False) -> Account:
         account = cls(only_exposed=only_exposed)
         for cohort, group in saved["groups"].items():
             sums = array("d")

@@ -14,6 +14,7 @@ from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from banditree.service import schema as s
+from banditree.service.events import Json
 
 DECIDE, READ, ADMIN = "decide", "read", "admin"
 ROLES = frozenset({DECIDE, READ, ADMIN})
@@ -164,11 +165,11 @@ def query_model(handler: Any) -> type[BaseModel]:
     """Describe the query parameters of a handler: its keyword parameters."""
     types = get_type_hints(handler)
     parameters = [each for each in inspect.signature(handler).parameters.values() if each.name != "request"]
-    described: dict[str, Any] = {each.name: (types[each.name], each.default) for each in parameters}
+    described: Json = {each.name: (types[each.name], each.default) for each in parameters}
     return create_model("Query", __base__=_Query, **described)
 
 
-def read_query(model: type[BaseModel], text: bytes) -> dict[str, Any]:
+def read_query(model: type[BaseModel], text: bytes) -> Json:
     """Read query parameters; raise ValueError for one that the route does not take, or that is given twice."""
     pairs = parse_qsl(text.decode("latin-1"), keep_blank_values=True, max_num_fields=100)
     given = dict(pairs)
@@ -204,7 +205,7 @@ ALWAYS = (401, 403, 404, 408, 422, 503)  # errors that every route may answer wi
 def describe(app: FastAPI, service: Any) -> None:
     """Add the routes to the application that writes the OpenAPI description."""
     for route in TABLE:
-        responses: dict[int | str, dict[str, Any]] = {}
+        responses: dict[int | str, Json] = {}
         for code, kind in route.answers.items():
             responses[code] = {"description": ANSWERED[code]} | _content(kind)
         for code in (*route.errors, *ALWAYS):
@@ -226,20 +227,20 @@ def describe(app: FastAPI, service: Any) -> None:
         )
 
 
-def _content(kind: Any) -> dict[str, Any]:
+def _content(kind: Any) -> Json:
     if isinstance(kind, tuple):
         return {"content": {media: {"schema": {"type": "string"}} for media in kind}}
     return {} if kind is None else {"model": kind}
 
 
-def _parameters(path: str) -> dict[str, Any]:
+def _parameters(path: str) -> Json:
     """Describe the parameters in a path, which the handlers read from the request."""
     names = re.findall(r"\{(\w+)\}", path)
     described = [{"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in names]
     return {"parameters": described} if names else {}
 
 
-def _body(kind: type[BaseModel] | None, *, is_listed: bool) -> dict[str, Any]:
+def _body(kind: type[BaseModel] | None, *, is_listed: bool) -> Json:
     """Describe the request body, which FastAPI does not read itself."""
     if kind is None:
         return {}

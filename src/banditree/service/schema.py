@@ -19,7 +19,7 @@ from pydantic import (
     model_validator,
 )
 
-from banditree.service.events import from_iso
+from banditree.service.events import Json, from_iso
 from banditree.service.lift import Lift
 from banditree.service.settings import TIMES, Settings
 
@@ -96,7 +96,7 @@ class Asked(RequestBody):
     k: Annotated[int, Field(ge=1, le=MAX_K)] | None = Field(None, description="How many different arms.")
     unit: Name | None = Field(None, description="Whom it is for, such as a visitor; always in the same group.")
 
-    def request(self) -> dict[str, Any]:
+    def request(self) -> Json:
         """Return the fields that were given, without the id."""
         given = {name: getattr(self, name) for name in Asked.model_fields}
         return {what: value for what, value in given.items() if value is not None}
@@ -187,7 +187,7 @@ class VoidRequest(RequestBody):
             raise ValueError("from is after to")
         return self
 
-    def what(self) -> dict[str, Any]:
+    def what(self) -> Json:
         """Return what is to be voided, with times in microseconds."""
         if self.ids is not None:
             return {"ids": sorted(set(self.ids))}
@@ -195,7 +195,7 @@ class VoidRequest(RequestBody):
 
 
 class ContextRequest(RequestBody):
-    context: dict[str, Any] | str | None = Field(
+    context: Json | str | None = Field(
         None, description='Features: {"device": ["phone", "desktop"], "age": [18, 90], "returning": "bool"}.'
     )
 
@@ -206,7 +206,7 @@ class ArmsOfExperiment(ContextRequest):
     arms: Paths = Field(description="The arms and the clusters above them, coarse to fine.", min_length=1)
 
 
-def _settings() -> dict[str, Any]:
+def _settings() -> Json:
     """Describe the settings as `Settings` does; null is the default, and times may be text, such as 30m."""
     types = get_type_hints(Settings)
     types |= {name: types[name] | str for name in TIMES}
@@ -299,7 +299,7 @@ class WeightsAnswer(BaseModel):
 class FlagdAnswer(BaseModel):
     """The same weights as the definition of a flag."""
 
-    flags: dict[str, dict[str, Any]]
+    flags: dict[str, Json]
 
 
 class WithdrawnAnswer(BaseModel):
@@ -342,7 +342,7 @@ class ExperimentListed(ExperimentAnswer):
 class ExperimentLooked(ExperimentListed):
     """An experiment, with the settings that differ from the defaults."""
 
-    settings: dict[str, Any]
+    settings: Json
 
 
 class SettingsAnswer(BaseModel):
@@ -350,7 +350,7 @@ class SettingsAnswer(BaseModel):
 
     name: str
     changed: list[str]
-    settings: dict[str, Any]
+    settings: Json
 
 
 class DeletedAnswer(BaseModel):
@@ -385,7 +385,7 @@ class TrafficAnswer(BaseModel):
     seconds: float
     categories: dict[str, list[int]]
     groups: dict[str, dict[str, list[float]]]
-    lift: list[dict[str, Any] | None]
+    lift: list[Json | None]
 
 
 class GroupAnswer(BaseModel):
@@ -400,10 +400,10 @@ class ReportAnswer(BaseModel):
     experiment: str
     policy: str
     paused: bool
-    settings: dict[str, Any]
+    settings: Json
     groups: dict[str, GroupAnswer]
     lift: Lift | None
-    best: list[dict[str, Any]] | None
+    best: list[Json] | None
     remaining: dict[str, float] | None
     done: bool
     sentences: list[str]
@@ -420,11 +420,11 @@ class FlagAnswer(BaseModel):
     reason: str
     variant: str
     value: str
-    metadata: dict[str, Any]
+    metadata: Json
 
 
 class FlagsAnswer(BaseModel):
-    flags: list[dict[str, Any]]
+    flags: list[Json]
 
 
 class FlagError(BaseModel):

@@ -23,7 +23,7 @@ from banditree.data.items import read_tree
 from banditree.errors import BadPath, BanditreeError, InvalidValue, missing_extra
 from banditree.errors.checks import split_names
 from banditree.ope import read_log
-from banditree.service.events import log_as_json
+from banditree.service.events import Json, log_as_json
 from banditree.service.settings import Plan, Settings, Source, check_experiment_name, read_settings
 from banditree.service.store import open_log
 from banditree.tree import Tree
@@ -135,7 +135,7 @@ def plan_of(name: str, source: Source, settings: Settings, catalogue: str) -> Pl
     return Plan(arms, settings, name, source.items.name, catalogue, _evidence(source, tree, settings))
 
 
-def _evidence(source: Source, tree: Tree, settings: Settings) -> dict[str, Any] | None:
+def _evidence(source: Source, tree: Tree, settings: Settings) -> Json | None:
     """Read past counts from columns of the items, or from a log."""
     if (source.plays is None) != (source.successes is None):
         raise InvalidValue("--plays and --successes go together: columns of past plays and of successes")
@@ -173,7 +173,7 @@ def _evidence(source: Source, tree: Tree, settings: Settings) -> dict[str, Any] 
     return _counts(list(places), np.bincount(codes), np.bincount(codes, log.rewards), source.weight)
 
 
-def _counts(arms: Sequence[str], plays: Any, rewards: Any, weight: float) -> dict[str, Any]:
+def _counts(arms: Sequence[str], plays: Any, rewards: Any, weight: float) -> Json:
     tried = np.flatnonzero(np.asarray(plays) > 0).tolist()
     return {
         "arms": [arms[place] for place in tried],

@@ -17,7 +17,7 @@ from banditree.errors.checks import positive
 from banditree.policy import Policy, inputs
 from banditree.policy.algorithms import parse_policy
 from banditree.policy.state import hold
-from banditree.service.events import MAIN
+from banditree.service.events import MAIN, Json
 from banditree.tree import Tree
 
 DEFAULT_POLICY = "ATS"
@@ -94,7 +94,7 @@ class Settings:
         exposure = ["exposure"] if self.exposure else []
         return json.dumps([FORMAT, *(getattr(self, name) for name in of_fold.split()), *exposure])
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Json:
         """Return the settings that differ from the defaults, ready for JSON."""
         defaults = {part.name: part.default for part in fields(self)}
         return {name: value for name, value in asdict(self).items() if value != defaults[name]}
@@ -150,7 +150,7 @@ class Settings:
     def _build(self, policy: str, tree: Tree) -> Policy:
         kind, parameters = parse_policy(policy)
         about, name = kind.about, kind.__name__
-        options: dict[str, Any] = {"explore": self.explore, "half_life": self.half_life} | parameters
+        options: Json = {"explore": self.explore, "half_life": self.half_life} | parameters
         unused = ""
         if about.takes_contexts and self.features is not None:
             options["features"] = Features.from_dict(self.features)
@@ -195,7 +195,7 @@ class Plan:
     name: str = MAIN
     source: str = ""  # where the catalogue was read from
     catalogue: str = "refuse"  # what to do if the store holds another one: refuse, update or keep
-    evidence: dict[str, Any] | None = None  # arms, rewards, and plays or contexts, as `Policy.update_many` takes them
+    evidence: Json | None = None  # arms, rewards, and plays or contexts, as `Policy.update_many` takes them
     updates_settings: bool = False  # whether settings that differ from the store's replace them, or are refused
 
 
@@ -270,7 +270,7 @@ def parse_context(text: str) -> Mapping[str, Any] | None:
     >>> parse_context("age=18..90,returning=bool")
     {'features': [{'name': 'age', 'range': [18, 90]}, {'name': 'returning', 'type': 'bool'}]}
     """
-    spec: dict[str, Any] = {}
+    spec: Json = {}
     for part in text.split(","):
         name, _, value = (piece.strip() for piece in part.partition("="))
         if not name or not value:

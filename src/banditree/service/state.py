@@ -16,7 +16,7 @@ from banditree.errors import BadFile, BanditreeError
 from banditree.policy import Policy
 from banditree.policy.saving import from_bytes
 from banditree.policy.state import hold
-from banditree.service.events import Cohort, Event, Kind, say
+from banditree.service.events import Cohort, Event, Json, Kind, say
 from banditree.service.lift import Account, Moments, Windows
 from banditree.service.settings import Settings
 from banditree.tree import Tree
@@ -40,7 +40,7 @@ class State:
     def __init__(self, name: str, settings: Settings, settings_version: int = 0) -> None:
         self.name, self.settings = name, settings
         self.settings_version = settings_version  # the event that they are from; 0 if they are not in the log
-        self.started_with: dict[str, Any] | None = None  # the settings that the service was last started with
+        self.started_with: Json | None = None  # the settings that the service was last started with
         self.n = 0  # the last event of the log, of any experiment, that the state takes into account
         self.changed_at = 0  # the last event of this experiment
         self.tree_version = 0  # the last event that changed the tree
@@ -60,7 +60,7 @@ class State:
         self.features: Features | None = None if settings.features is None else Features.from_dict(settings.features)
         self._policy: Policy | None = None
         self.control: Policy | None = None  # the control policy, if it is one that learns
-        self._changed: tuple[Tree | None, dict[str, Any] | None, Tree | None] = (None, None, None)  # of `tree_after`
+        self._changed: tuple[Tree | None, Json | None, Tree | None] = (None, None, None)  # of `tree_after`
         self._category: dict[str, str] = {}
         self._skipped: set[str] = set()  # ids of voided decisions, while folding
 
@@ -254,7 +254,7 @@ class State:
             self._category[arm] = category
         return category
 
-    def tree_after(self, body: dict[str, Any]) -> Tree:
+    def tree_after(self, body: Json) -> Tree:
         """Return the tree after a change. A command asks for it, and the fold of its event once more."""
         tree = None if self._policy is None else self._policy.tree
         before, known, after = self._changed
@@ -263,7 +263,7 @@ class State:
             self._changed = tree, body, after
         return after
 
-    def _change(self, body: dict[str, Any]) -> None:
+    def _change(self, body: Json) -> None:
         tree = self.tree_after(body)
         self._changed = None, None, None
         if self._policy is None:
@@ -278,7 +278,7 @@ class State:
         self.left -= set(body.get("add", ()))
         self._category.clear()
 
-    def _start_from(self, body: dict[str, Any]) -> None:
+    def _start_from(self, body: Json) -> None:
         """Learn from what was known before the first decision; arms that have left since then are skipped."""
         kept = [place for place, arm in enumerate(body["arms"]) if arm in self.policy.tree]
         rows = {name: [values[place] for place in kept] for name, values in body.items() if isinstance(values, list)}
@@ -294,7 +294,7 @@ class State:
         """Convert to bytes for a snapshot."""
         names = ["changed_at", "tree_version", "policy_version", "decisions", "is_paused", "catalogue", "evidence"]
         names += ["started_with"]
-        rest: dict[str, Any] = {name: getattr(self, name) for name in names}
+        rest: Json = {name: getattr(self, name) for name in names}
         rest |= {"name": self.name, "settings": self.settings.key, "left": sorted(self.left)}
         rest |= {"traffic": self.traffic.to_dict(), "account": self.account.to_dict(), "voids": self.voids.to_list()}
         rest |= {"windows": [] if self.windows is None else self.windows.to_list()}
@@ -326,7 +326,7 @@ class State:
         state.control = fresh if fresh is None or control is None else _adapt(control, fresh, name)
         return state
 
-    def _restore(self, rest: dict[str, Any], policy: Policy, control: Policy | None) -> None:
+    def _restore(self, rest: Json, policy: Policy, control: Policy | None) -> None:
         self.left = set(rest["left"])
         self.traffic = Traffic.from_dict(rest["traffic"])
         only_exposed = self.settings.exposure
@@ -342,7 +342,7 @@ class State:
         self._policy, self.control = policy, control
 
 
-def _split(data: bytes) -> tuple[dict[str, Any], Policy, Policy | None]:
+def _split(data: bytes) -> tuple[Json, Policy, Policy | None]:
     """Split a saved state into its parts, or raise `BadFile` if it is damaged."""
     if len(data) < HEAD.size:
         raise BadFile("it is too short")
@@ -414,7 +414,7 @@ def _learn(policy: Policy, event: Event, context: Any) -> bool:
     return True
 
 
-def change_tree(tree: Tree | None, body: dict[str, Any]) -> Tree:
+def change_tree(tree: Tree | None, body: Json) -> Tree:
     """Return the tree after a change: arms are added, moved and removed, in this order."""
     if tree is None:
         return Tree.from_paths([(*path, arm) for arm, path in body["add"].items()])
@@ -436,7 +436,7 @@ class Voids:
     """Which decisions no longer count: those in a stretch of time, of a unit, or with certain ids."""
 
     def __init__(self, events: Iterable[Event] = ()) -> None:
-        self._bodies: dict[int, dict[str, Any]] = {}  # n of the void -> its body
+        self._bodies: dict[int, Json] = {}  # n of the void -> its body
         self._spans: list[tuple[int, int, int]] = []  # n of the void, first and last time
         self._units: dict[str, int] = {}  # unit -> n of the last void
         self._ids: dict[str, int] = {}  # the same of ids
@@ -550,12 +550,12 @@ class Traffic:
             merged.setdefault(place // 2, Piece()).add(piece)
         self.pieces, self.first, self.width = list(merged.values()), self.first // 2, self.width * 2
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Json:
         pieces = [vars(piece) for piece in self.pieces]
         return {"width": self.width, "first": self.first, "pieces": pieces}
 
     @classmethod
-    def from_dict(cls, saved: dict[str, Any]) -> Traffic:
+    def from_dict(cls, saved: Json) -> Traffic:
         traffic = cls()
         traffic.width, traffic.first = saved["width"], saved["first"]
         traffic.pieces = [Piece(**piece) for piece in saved["pieces"]]

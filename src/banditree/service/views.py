@@ -23,7 +23,7 @@ from banditree.policy.saving import from_bytes
 from banditree.policy.state import hold
 from banditree.report.html import render
 from banditree.service.commands import Refused, earns_default
-from banditree.service.events import Cohort, Event, Kind, group, iso
+from banditree.service.events import Cohort, Event, Json, Kind, group, iso
 from banditree.service.lift import Moments, compare
 from banditree.service.state import State, learn_sums
 from banditree.service.store import EventLog
@@ -57,7 +57,7 @@ def whole(data: bytes) -> Policy:
     return learn_sums(Policy(policy.tree, belief=policy.belief, rule=policy.rule, depth=None), policy)
 
 
-def nodes(policy: Policy, depth: int | None, under: Sequence[str] = (), search: str = "") -> dict[str, Any]:
+def nodes(policy: Policy, depth: int | None, under: Sequence[str] = (), search: str = "") -> Json:
     """List the nodes of the tree below ``under``, itself first: level by level, until there are too many.
 
     ``depth`` is how many levels to list; ``search`` lists only nodes with this text in their names.
@@ -121,7 +121,7 @@ def _children(shape: Any, node: int) -> tuple[int, int]:
 # Traffic and report
 
 
-def traffic(state: State) -> dict[str, Any]:
+def traffic(state: State) -> Json:
     """Count decisions by category and group over time; the smaller categories are counted together."""
     counted = state.traffic
     pieces = counted.pieces
@@ -154,7 +154,7 @@ def traffic(state: State) -> dict[str, Any]:
     }
 
 
-def report(state: State, at: int) -> dict[str, Any]:
+def report(state: State, at: int) -> Json:
     """Say what the experiment is worth: rewards per decision in each group, and the lift."""
     sums = state.moments_at(at)
     has_control = Cohort.CONTROL in sums or state.settings.control > 0
@@ -183,12 +183,12 @@ def report(state: State, at: int) -> dict[str, Any]:
     }
 
 
-def _group(sums: Moments) -> dict[str, Any]:
+def _group(sums: Moments) -> Json:
     reward = sums.r / sums.d if sums.d else None
     return {"decisions": round(sums.d), "units": sums.units, "reward": reward}
 
 
-def outlook(data: bytes, stop_at: float | None) -> dict[str, Any]:
+def outlook(data: bytes, stop_at: float | None) -> Json:
     """Say which arms of a saved policy are probably the best, and how much is still to be gained by knowing."""
     policy = from_bytes(data)
     name = type(policy).__name__
@@ -222,11 +222,11 @@ def _percent(share: float) -> str:
     return "less than 1%" if 0 < share < 0.01 else "more than 99%" if 0.99 < share < 1 else f"{share:.0%}"
 
 
-def _no_outlook(why: str) -> dict[str, Any]:
+def _no_outlook(why: str) -> Json:
     return {"best": None, "remaining": None, "done": False, "sentences": [why]}
 
 
-def describe(state: State) -> dict[str, Any]:
+def describe(state: State) -> Json:
     """Describe an experiment in the list of all."""
     return {
         "name": state.name,
@@ -274,7 +274,7 @@ class LogReader:
             text.truncate()
         yield text.getvalue().encode()
 
-    def _pages(self, after: int) -> Iterator[list[dict[str, Any]]]:
+    def _pages(self, after: int) -> Iterator[list[Json]]:
         """Yield rows in the order of the log, and close it."""
         columns = "n, at, id, arm, value, unit, cohort, body"
         where = f"n > ? AND n <= ? AND experiment || '' = ? AND kind = '{Kind.DECISION}'"
@@ -306,9 +306,9 @@ class LogReader:
         arm: str,
         unit: str | None,
         cohort: str | None,
-        body: dict[str, Any],
+        body: Json,
         later: Sequence[tuple[str, int, str | None, float | None]],
-    ) -> dict[str, Any]:
+    ) -> Json:
         request, arms = body["request"], body["arms"]
         kinds = {kind for kind, *_ in later}
         rewards: list[float | None] = [None] * len(arms)
@@ -382,7 +382,7 @@ def page_headers(page: str) -> dict[str, str]:
     }
 
 
-def docs_page(described: dict[str, Any]) -> str:
+def docs_page(described: Json) -> str:
     """Make the page at /docs from the OpenAPI description."""
     routes = [
         {"method": method.upper(), "path": path, **operation, "body": _body(operation)}
@@ -393,6 +393,6 @@ def docs_page(described: dict[str, Any]) -> str:
     return render("banditree.service", "docs.html", routes=routes, schemas=schemas, version=__version__)
 
 
-def _body(operation: dict[str, Any]) -> str:
+def _body(operation: Json) -> str:
     content = operation.get("requestBody", {}).get("content", {})
     return json.dumps(content["application/json"]["schema"], indent=2) if content else ""
