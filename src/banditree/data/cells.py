@@ -9,9 +9,8 @@ from datetime import UTC, date, datetime
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from banditree.base.arrays import Floats
+from banditree.base.arrays import Array, Floats
 from banditree.data.defects import quote
 
 Wrong = dict[int, str]  # {index of a cell: what is wrong with it}
@@ -169,7 +168,7 @@ def not_a_count(value: object, number: float) -> str | None:
 
 # ---------------------------------------------------------------- times
 
-Times = NDArray[Any]  # (values,) numbers or datetime64 in UTC
+Times = Array  # (values,) numbers or datetime64 in UTC
 
 
 def times(values: Sequence[object]) -> tuple[Times, Wrong]:

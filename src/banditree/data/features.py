@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from banditree.base.arrays import Floats
+from banditree.base.arrays import Array, Floats
 from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import MAX_REWARD, real
 
@@ -442,7 +441,7 @@ def refuse_named(value: object, what: str, need: str) -> None:
         )
 
 
-def from_objects(array: NDArray[Any], value: object, what: str, need: str) -> Floats:
+def from_objects(array: Array, value: object, what: str, need: str) -> Floats:
     """Numbers and bools held as Python objects, as floats of the same shape."""
     numbers = np.empty(array.shape)
     for where, entry in np.ndenumerate(array):

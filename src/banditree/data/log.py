@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree.base.arrays import Floats, Places
+from banditree.base.arrays import Array, Floats, Places
 from banditree.base.words import count
 from banditree.data import cells
 from banditree.data.defects import TableError, quote
@@ -60,7 +60,7 @@ class Log:
     rewards: Floats  # (n,)
     propensities: Floats | None = None  # (n,) probability with which the logging policy chose the arm
     contexts: Floats | None = None  # (n, dim)
-    times: NDArray[Any] | None = None  # (n,) numbers or datetime64
+    times: Array | None = None  # (n,) numbers or datetime64
     context_names: tuple[str, ...] = ()  # (dim,) a column's name, or "column=category" for a category
     columns: dict[str, list[Any]] = field(default_factory=dict)  # {column of the context: (n,) values as given}
     without_reward: int = 0  # rows that were left out because their reward has not arrived yet
@@ -130,7 +130,7 @@ class Log:
         return len(self.codes) if self.plays is None else round(float(self.plays.sum()))
 
     @property
-    def arms(self) -> NDArray[Any]:
+    def arms(self) -> Array:
         """The arm of each row, as ints if all ids are ints, else as objects: (n,)."""
         if all(isinstance(arm, int) for arm in self.ids):
             try:
@@ -184,7 +184,7 @@ class Log:
     def rows(self, chosen: Any) -> Log:
         """Return a log of only these rows, given as a slice, a mask or indices."""
 
-        def pick(values: NDArray[Any] | None) -> Any:
+        def pick(values: Array | None) -> Any:
             return None if values is None else values[chosen]
 
         return replace(

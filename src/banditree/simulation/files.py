@@ -12,8 +12,8 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from banditree.base.arrays import Array
 from banditree.base.files import read_whole, write_whole
 from banditree.errors import BadFile, InvalidValue
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from banditree.simulation.runs import Runs
 
 FilePath = str | os.PathLike[str]
-Arrays = dict[str, NDArray[Any]]
+Arrays = dict[str, Array]
 
 COLUMNS = ("policy", "seed", "time", "regret")  # of a CSV file and of a frame
 HEADER = "header"  # the array of an NPZ file that holds JSON: everything that is not an array of numbers
@@ -42,7 +42,7 @@ def write_csv(path: FilePath, columns: Sequence[str], rows: Iterable[Sequence[ob
     write_whole(path, [text.getvalue().encode()])
 
 
-def write_npz(path: FilePath, header: Mapping[str, object], arrays: Mapping[str, NDArray[Any]]) -> None:
+def write_npz(path: FilePath, header: Mapping[str, object], arrays: Mapping[str, Array]) -> None:
     try:
         text = json.dumps(header)
     except TypeError as error:
