@@ -16,7 +16,7 @@ import banditree as bt
 from banditree import ope
 from banditree.errors import InvalidType, InvalidValue, UnknownArm
 from banditree.ope import models
-from banditree.ope.rows import ArmRows, ByRow
+from banditree.ope.rows import ByRow, LogRows
 
 TREE = bt.Tree({"x": [0, 1, 2], "y": [3, 4]})
 MEANS = np.array([0.2, 0.3, 0.25, 0.6, 0.5])
@@ -311,7 +311,7 @@ def test_the_default_model_of_a_log_with_contexts_is_what_linats_expects() -> No
             table = {entry.path[-1]: entry.mean for entry in policy.table(context=log.contexts[row]) if entry.path}
             given[row] = [table[arm] for arm in TREE.arms]
     result = bt.evaluate(log, target, tree=TREE, estimators="dr", rng=0)
-    assert isinstance(result.inputs, ArmRows)
+    assert isinstance(result.inputs, LogRows)
     assert result.inputs.model is not None
     predicted = result.inputs.model.table[result.inputs.model.kind]
     checked = given.any(axis=1)

@@ -28,7 +28,7 @@ import numpy as np
 from banditree.base.arrays import Floats, Places
 from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import real, whole
-from banditree.ope.rows import ArmRows, ByRow, LogRows
+from banditree.ope.rows import ByRow, LogRows
 from banditree.ope.sums import DIRECT, WEIGHT, Form
 
 N_SETTINGS = 12  # that SLOPE chooses from
@@ -364,7 +364,7 @@ def scales(target: ByRow, behaviour: ByRow, *, contexts: bool) -> Floats:
     return np.asarray(1 / np.sqrt(np.maximum(spread, TINY)))
 
 
-def estimated_scales(rows: ArmRows, block: Places | None) -> Floats:
+def estimated_scales(rows: LogRows, block: Places | None) -> Floats:
     r"""Estimate `scales` where only the propensity of the arm that was shown is logged: (n,).
 
     The expectation of w_s^2 over the arm of row s is the sum in `scales`. So the average of w_s^2 over the earlier rows
