@@ -455,6 +455,9 @@ def test_a_service_starts_from_a_past_log(tmp_path: Path) -> None:
     with inside(plan_of(MAIN, source, TSC, "refuse"), store=tmp_path / "decisions.db") as (service, _):
         policy = service.engine.states[MAIN].policy
         assert [policy[arm].plays for arm in ("a", "b", "c")] == [2, 0, 1]
+    (tmp_path / "past.csv").write_text("shown,click\n" + "a,0\n" * 9 + "a,5\n")  # their sum could be that of clicks
+    with pytest.raises(InvalidValue, match=r"reward 5 for arm 'a' is outside \[0, 1\]"):
+        plan_of(MAIN, source, TSC, "refuse")
 
 
 # Contexts by name

@@ -24,7 +24,7 @@ from banditree.errors import BadPath, BanditreeError, InvalidValue, missing_extr
 from banditree.errors.checks import split_names
 from banditree.ope import read_log
 from banditree.service.events import Json, log_as_json
-from banditree.service.settings import Plan, Settings, Source, check_experiment_name, read_settings
+from banditree.service.settings import Plan, Settings, Source, check_experiment_name, check_reward, read_settings
 from banditree.service.store import open_log
 from banditree.tree import Tree
 
@@ -168,6 +168,8 @@ def _evidence(source: Source, tree: Tree, settings: Settings) -> Json | None:
             raise InvalidValue("the policy learns from contexts; name their columns with --log-context")
         contexts = log.contexts if policy.features is None else log.encode(policy.features)
         return {"arms": ids, "rewards": log.rewards.tolist(), "contexts": contexts.tolist()}
+    for row in (int(log.rewards.argmin()), int(log.rewards.argmax())):  # which sums would hide
+        check_reward(policy, ids[row], float(log.rewards[row]))
     places = {arm: place for place, arm in enumerate(dict.fromkeys(ids))}
     codes = np.array([places[arm] for arm in ids], np.intp)
     return _counts(list(places), np.bincount(codes), np.bincount(codes, log.rewards), source.weight)

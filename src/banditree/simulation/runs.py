@@ -26,7 +26,7 @@ from banditree.simulation.statistics import OverSeeds, over_seeds
 from banditree.tree.build import Name
 
 if TYPE_CHECKING:
-    from banditree.base.document import Document, Picture
+    from banditree.base.document import Document, Note, Picture
 
 Ints = NDArray[np.int64]
 Built = tuple[str, Mapping[str, Any]]  # a policy's class, and the numbers and texts among its parameters
@@ -278,8 +278,7 @@ class Runs(Result):
         else:
             headline = f"{best.policy} has a regret of {number(best.mean)} {after}."
         table = self.table().grid()
-        made = ", ".join(f"{name} {value}" for name, value in self.made.items())
-        notes = (Note(f"Problem: {self.problem}"), *([Note(f"Made with {made}")] if made else []))
+        notes = (Note(f"Problem: {self.problem}"), *made_notes(self.made))
         return Document(headline, (table, self.picture(), *notes), name="Regret")
 
     def picture(self, width: float = 6.4, height: float = 3.8) -> Picture:
@@ -464,3 +463,11 @@ def _stacked(runs: Mapping[str, list[Run]], name: str) -> dict[str, Any]:
 
 def _count_replicates(regret: Mapping[str, Floats]) -> dict[str, int]:
     return {name: values.shape[1] for name, values in regret.items()}
+
+
+def made_notes(made: Mapping[str, Any]) -> list[Note]:
+    """Return a note that says what runs were made with, if that is known."""
+    from banditree.base.document import Note
+
+    text = ", ".join(f"{name} {value}" for name, value in made.items())
+    return [Note(f"Made with {text}")] if text else []

@@ -17,7 +17,7 @@ from banditree.errors import BadFile, Interrupted, InvalidType, InvalidValue
 from banditree.policy.factories import Factory
 from banditree.problems.instance import AnyProblem
 from banditree.simulation import files
-from banditree.simulation.runs import Runs
+from banditree.simulation.runs import Runs, made_notes
 from banditree.simulation.simulator import simulate
 from banditree.simulation.statistics import OverSeeds, over_seeds
 
@@ -194,7 +194,7 @@ class Sweep(Result):
         horizon, seeds = int(self.runs[0].times[-1]), count(len(self.runs[0].seeds), "seed")
         combinations = count(len(self.points), "combination")
         headline = f"Regret for {combinations} of {' and '.join(self.grid)}: {seeds}, horizon {horizon:,}"
-        return Document(headline, (self.table().grid(), Picture(draw, alt=headline)))
+        return Document(headline, (self.table().grid(), Picture(draw, alt=headline), *made_notes(self.runs[0].made)))
 
     def facts(self) -> dict[str, object]:
         return {"grid": self.grid, "about": self.about, "table": self.table()}
