@@ -15,7 +15,7 @@ import typer
 
 from banditree.beliefs import Gaussian
 from banditree.cli.exits import exit_on_error
-from banditree.cli.options import AsJson, HtmlFile, Output, Quiet, Rng, option, whole
+from banditree.cli.options import AsJson, HtmlFile, Output, Quiet, Rng, at_least, option
 from banditree.data.items import read_tree
 from banditree.data.lake import is_lake, open_lake
 from banditree.data.lazy import LazyLog
@@ -228,7 +228,7 @@ def replay_command(
             "--orders",
             "N",
             "Orders of the rows: by time first, then random. Default: 1 to 20, by length.",
-            parser=whole(1),
+            parser=at_least(1),
         ),
     ] = None,
     rng: Rng = 0,

@@ -31,7 +31,7 @@ STYLES = {"": "", "headline": "bold", "title": "bold blue", "header": "dim", "co
 CATALOGUE, SIMULATION, OUTPUT = "Catalogue", "Simulation", "Output"  # boxes of the help
 
 
-def whole(low: int) -> Callable[[Any], int]:
+def at_least(low: int) -> Callable[[Any], int]:
     """Make a parser of whole numbers, at least ``low``, written as 100000, 100_000 or 1e5."""
 
     def parse(text: Any) -> int:
@@ -81,7 +81,7 @@ Reward = Annotated[
     Column, option("--reward", "COLUMN", "Column of rewards, in a log with one row per event.", CATALOGUE)
 ]
 LARGEST = "Largest size to decompress a gzipped file to. Default: 5e8."
-MaxBytes = Annotated[int | None, option("--max-bytes", "N", LARGEST, CATALOGUE, parser=whole(1))]
+MaxBytes = Annotated[int | None, option("--max-bytes", "N", LARGEST, CATALOGUE, parser=at_least(1))]
 
 
 def read_items(items: Path, arm: str, path: list[str], max_bytes: int | None, columns: dict[str, Column]) -> Catalogue:
@@ -99,7 +99,7 @@ def read_items(items: Path, arm: str, path: list[str], max_bytes: int | None, co
 
 # The simulation
 
-Horizon = Annotated[int, option("--horizon", "T", "How many decisions will be made.", SIMULATION, parser=whole(1))]
+Horizon = Annotated[int, option("--horizon", "T", "How many decisions will be made.", SIMULATION, parser=at_least(1))]
 Policies = Annotated[
     list[str] | None,
     option("--policy", "NAMES", "Policies to try: ATS,TS,TSC,HTS:2,UCT. Default: all, at every depth.", SIMULATION),

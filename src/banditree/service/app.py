@@ -45,7 +45,7 @@ from banditree.service.store import EventLog, StoreUnavailable
 from banditree.service.stream import Hub
 
 T = TypeVar("T", bound=BaseModel)
-Row = TypeVar("Row")
+Item = TypeVar("Item")
 Done = TypeVar("Done")
 OUTLOOK_SECONDS = 60.0  # between two checks of whether an experiment with --stop-at is done
 OUTLOOK_REST = 5.0  # times that it took to compute, until it is computed again
@@ -216,7 +216,7 @@ class Service:
 
         return await self._in_parts(run, rows)
 
-    async def _in_parts(self, run: Callable[[Row], Awaitable[Done]], rows: Sequence[Row]) -> list[Done]:
+    async def _in_parts(self, run: Callable[[Item], Awaitable[Done]], rows: Sequence[Item]) -> list[Done]:
         """Run something for each row, some at a time."""
         results: list[Done] = []
         for start in range(0, len(rows), schema.MAX_LIST):
@@ -417,7 +417,7 @@ class Service:
         return Response(content, media_type="application/json")
 
     def _copy_policy(self, name: str, version: tuple[int, ...]) -> Policy:
-        return views.whole(self.engine.states[name].policy.to_bytes())
+        return views.on_whole_tree(self.engine.states[name].policy.to_bytes())
 
     async def list_arms(self, request: Request) -> Response:
         state = self._state(request)

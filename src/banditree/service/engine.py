@@ -372,7 +372,7 @@ FOLLOW_SECONDS = 0.02  # between two looks at what other processes have written,
 ATTEMPTS = 20  # to store what other processes store at the same time
 UNSTORED = 2**62  # the number of an event that has none yet: it is later than all others
 
-Result = Outcome | Exception
+Reply = Outcome | Exception
 
 
 @dataclass
@@ -381,7 +381,7 @@ class Work:
 
     histories: dict[tuple[str, str], list[Event]]  # events of decisions, by experiment and id
     kept: dict[tuple[str, str], str]  # experiment and unit -> the decision that the unit keeps
-    results: list[Result] = field(default_factory=list)
+    results: list[Reply] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
     keeps: list[Kept] = field(default_factory=list)
 
@@ -411,7 +411,7 @@ class Writer:
         self._note = note  # called with an experiment and the seconds that a command of it took
         self.on_stored: Callable[[Sequence[Event]], None] = lambda events: None
 
-    def run(self, commands: Sequence[Command]) -> list[Result]:
+    def run(self, commands: Sequence[Command]) -> list[Reply]:
         """Run as many of the commands as there is time for; one that changes all must be alone."""
         for _ in range(ATTEMPTS):
             self.replica.catch_up(least=FOLLOW_SECONDS if self.log.is_shared else 0.0)
@@ -423,7 +423,7 @@ class Writer:
                 self.log.rollback()  # does nothing after a commit
         raise StoreUnavailable("other processes store the same decisions again and again; try again")
 
-    def _beside(self, commands: Sequence[Command]) -> list[Result]:
+    def _beside(self, commands: Sequence[Command]) -> list[Reply]:
         work = self._compute(commands)
         if work.events:
             fence = self.log.begin()
@@ -434,7 +434,7 @@ class Writer:
             self.store(work.events, work.keeps)
         return work.results
 
-    def _alone(self, command: Command) -> list[Result]:
+    def _alone(self, command: Command) -> list[Reply]:
         self.replica.follow(self.log.begin(alone=True))
         work = self._compute([command])
         if work.events:

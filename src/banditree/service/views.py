@@ -45,7 +45,7 @@ MIN_CHANCE = 0.01  # of being the best, below which naming an item says nothing
 # The tree
 
 
-def whole(data: bytes) -> Policy:
+def on_whole_tree(data: bytes) -> Policy:
     """Return a copy of a saved policy with the same evidence on the whole tree, for looking.
 
     Clusters that the policy does not walk through are in it too, with the sum of the evidence of their arms.

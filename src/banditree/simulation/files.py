@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from banditree.base.arrays import Array
-from banditree.base.files import read_whole, write_whole
+from banditree.base.files import FilePath, read_whole, write_whole
 from banditree.errors import BadFile, InvalidValue
 
 if TYPE_CHECKING:
     from banditree.simulation.runs import Runs
 
-FilePath = str | os.PathLike[str]
 Arrays = dict[str, Array]
 
 COLUMNS = ("policy", "seed", "time", "regret")  # of a CSV file and of a frame
