@@ -106,7 +106,7 @@ def compare(policy: Moments, control: Moments, bound: float | None = None) -> Li
     ratio = policy.mean / control.mean if control.mean > 0 else None
     units = policy.units + control.units
     largest = max(policy.largest, control.largest)  # of both: a group without a reward is not known to earn nothing
-    if min(policy.units, control.units) < MIN_UNITS or largest == 0:
+    if min(policy.units, control.units) < MIN_UNITS or largest**2 == 0:  # squares of 1e-200 cannot be computed with
         interval = None if bound is None else (-bound, bound)
         sentence = f"Cannot tell yet: fewer than {MIN_UNITS} units in a group, or no reward so far."
         return Lift(difference, interval, ratio, None, "cannot tell", sentence, None)
@@ -115,8 +115,8 @@ def compare(policy: Moments, control: Moments, bound: float | None = None) -> Li
     low, high = difference - half, difference + half
     ratio_interval = None
     if ratio is not None and ratio > 0:
-        relative = variances[0] / policy.mean**2 + variances[1] / control.mean**2
-        factor = math.exp(min(float(radius(relative, units)), 700.0))
+        relative = math.hypot(math.sqrt(variances[0]) / policy.mean, math.sqrt(variances[1]) / control.mean)
+        factor = math.exp(min(relative * float(radius(1.0, units)), 700.0))
         ratio_interval = ratio / factor, ratio * factor
     percent = "" if ratio is None else f", {ratio - 1:+.1%}"
     numbers = f"{difference:+.3g} per decision{percent} (95% interval {low:+.3g} to {high:+.3g})"
