@@ -116,7 +116,7 @@ class LogOptions:
         return self.log
 
     def _watched(self, log: Log) -> Log:
-        """Say what the engine of a lazy log computes, and now and then how far it is."""
+        """Print what the engine of a lazy log computes, with its progress now and then."""
         if isinstance(log, LazyLog) and not self.quiet:
             log.report = say
             Thread(target=_say_how_far, daemon=True).start()

@@ -22,7 +22,7 @@ MISSING = {"", "na", "n/a", "nan", "nat", "null", "none", "<na>"}
 TRUTHS = {"true": 1.0, "false": 0.0}
 THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d+)?")
 CODE = re.compile(r"0\d+")  # a number would be written without the first 0
-NESTED = (list, tuple, dict, set, frozenset, np.ndarray)  # what the lists and structs of Parquet files become
+NESTED = (list, tuple, dict, set, frozenset, np.ndarray)  # Python types of the lists and structs of Parquet files
 
 
 def looks_missing(value: object) -> bool:

@@ -95,7 +95,7 @@ class Features:
 
     @property
     def spec(self) -> dict[str, Any]:
-        """What the constructor takes: {name: levels, (low, high) or bool}."""
+        """The argument of the constructor: {name: levels, (low, high) or bool}."""
         return {name: kind.spec() for name, kind in self._kinds.items()}
 
     def encode(self, context: object) -> Floats:
@@ -181,7 +181,7 @@ class Kind(ABC):
 
     @abstractmethod
     def spec(self) -> Any:
-        """Return what the constructor of `Features` takes."""
+        """Return the value for the constructor of `Features`."""
 
     def columns(self, name: str) -> list[str]:
         return [name]
@@ -462,7 +462,7 @@ def from_objects(array: Array, value: object, what: str, need: str) -> Floats:
 
 
 def from_column(column: Any, what: str, kinds: tuple[type, ...]) -> Floats:
-    """Numbers held as Python objects, (n,), as floats; ``kinds`` says what a number is."""
+    """Numbers held as Python objects, (n,), as floats; ``kinds`` are the types of numbers."""
     numbers = np.empty(len(column))
     for row, entry in enumerate(column):
         if _is_absent(entry):

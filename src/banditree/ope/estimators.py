@@ -11,8 +11,8 @@ For row i, with arm a_i, reward r_i and context x_i:
 
 - ``rewards``: r_i
 - ``weights``: w_i = pi(a_i | x_i) / pi_0(a_i | x_i), target over logging policy
-- ``predicted``: q(x_i, a_i), what a model of the reward predicts for the arm that was shown
-- ``direct``: v_i = sum over arms a of pi(a | x_i) q(x_i, a), what the model predicts for the target
+- ``predicted``: q(x_i, a_i), the prediction of a reward model for the arm that was shown
+- ``direct``: v_i = sum over arms a of pi(a | x_i) q(x_i, a), its prediction for the target
 - ``scale``: h_i, the weight of the row itself if a learning policy wrote the log (`scales`)
 """
 
@@ -119,7 +119,7 @@ class SNIPS(Estimator):
 
 
 class DM(Estimator):
-    r"""The direct method: what the model predicts. No variance from weights; biased if the model is wrong.
+    r"""The direct method: the model's predictions. No variance from weights; biased if the model is wrong.
 
     .. math:: \hat V = \frac1n \sum_i v_i, \qquad v_i = \sum_a \pi(a \mid x_i)\, \hat q(x_i, a)
     """

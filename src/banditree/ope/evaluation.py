@@ -47,7 +47,7 @@ class Estimate:
     ess: float  # effective sample size: how many rows of equal weight would be as informative
     largest: float  # largest weight of a row
     form: Form = field(repr=False, compare=False)  # the scores
-    groups: Groups = field(repr=False, compare=False)  # what they are scores of
+    groups: Groups = field(repr=False, compare=False)  # of the scores
     least: float = 0.0  # lower bound of the standard error, where all rewards that count are equal
     # With rare rewards (`banditree.ope.rare`): how much the value grows with each reward, (groups,), and the rewards.
     multipliers: Floats | None = field(default=None, repr=False, compare=False)
@@ -281,7 +281,7 @@ def draw_intervals(
     alt: str,
     is_faint: Sequence[bool] | None = None,
 ) -> Picture:
-    """Draw intervals below each other, with what the logging policy earned as a band."""
+    """Draw intervals below each other, with the logging policy's reward as a band."""
 
     def draw() -> str:
         from banditree import plots
@@ -462,8 +462,8 @@ def _rare(rows: LogRows) -> Events | None:
 def _least_error(rows: LogRows, weights: Floats, ess: float) -> float:
     """Return a lower bound of the standard error: 0 unless all rewards that count are equal, as if nothing varied.
 
-    The next reward may be another one all the same. How far off it could be is what the log shows elsewhere, and how
-    often that may happen is what Wilson's interval says about 0 in this number of rows.
+    The next reward may differ all the same: by as much as rewards differ elsewhere in the log, and as often as Wilson's
+    interval allows for 0 events in this number of rows.
     """
     low, high = rows.extremes
     counted = weights != 0

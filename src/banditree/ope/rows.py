@@ -176,7 +176,7 @@ class LogRows:
         return self.target.pool(cluster_of_arm).at(at) / behaviour
 
     def form(self, values: Floats, varying: int | None = None, slope: Floats | float = 1.0) -> Form:
-        """Describe numbers that follow one of what varies inside of a group, or nothing."""
+        """Describe numbers that are linear in one variable of a group, or constant in it."""
         if self.groups.inside is None:
             return Form(values)
         slopes = np.zeros((len(values), N_VARYING))

@@ -19,7 +19,7 @@ KINDS: dict[str, dict[str, Any]] = {  # options of savefig; without dates, so th
     "svg": {"metadata": {"Date": None}},
     "pdf": {"metadata": {"CreationDate": None}},
 }
-METADATA = "Creator", "Date", "Format", "Type"  # what savefig would write into an SVG file by itself
+METADATA = "Creator", "Date", "Format", "Type"  # savefig writes these into an SVG file by default
 
 
 def save(ax: Any, stem: Path) -> tuple[Path, Path]:

@@ -45,7 +45,7 @@ def intervals(
 ) -> Axes:
     """Draw values with 95% intervals, one per name from top to bottom. Returns the Axes.
 
-    ``reference`` is the value and the standard error of what they are compared with, drawn as a line and a band.
+    ``reference`` is the value and standard error of a baseline, drawn as a line and a band.
     ``spans`` are the ends of the intervals where they are not 1.96 standard errors to either side.
     ``faint`` marks the values whose interval understates the uncertainty, which are drawn as open circles.
     """

@@ -100,7 +100,7 @@ class Policy:
 
     about: ClassVar[About] = About("a walk down the tree with parts of your own", "own")
 
-    # What a policy needs itself; `vars` has what users, and classes derived from this one, add.
+    # A policy's own attributes; `vars` has those that users and derived classes add.
     __slots__ = (
         "__dict__", "__weakref__", "_contexts", "_engine", "_lock", "_state", "_stream",
         "belief", "depth", "explore", "features", "half_life", "rule",

@@ -49,7 +49,7 @@ Item = TypeVar("Item")
 Done = TypeVar("Done")
 OUTLOOK_SECONDS = 60.0  # between two checks of whether an experiment with --stop-at is done
 OUTLOOK_REST = 5.0  # times that it took to compute, until it is computed again
-MAX_COPIES = 8  # policies kept for looking at
+MAX_COPIES = 8  # of policies, to show them
 SETTLED_SECONDS = 1.0  # that an export waits for decisions that are just being stored
 ANSWERED_ERRORS = (Refused, Refusal, StoreUnavailable)
 
@@ -62,7 +62,7 @@ class Service:
         self.metrics, self.hub = Metrics(), Hub()
         self._reader: EventLog | None = None
         self._reading = threading.Lock()
-        self._copy = lru_cache(MAX_COPIES)(self._copy_policy)  # decisions do not wait while somebody looks at it
+        self._copy = lru_cache(MAX_COPIES)(self._copy_policy)  # so that looking at it does not hold up decisions
         self._outlooks: dict[str, tuple[tuple[int, ...], float, Json]] = {}
         self._looking = asyncio.Lock()
         self._shelf, self._past = edge.Shelf(), edge.Past()
@@ -440,7 +440,7 @@ class Service:
         return report | outlook | {"sentences": report["sentences"] + outlook["sentences"]}
 
     def _outlook(self, state: State) -> Json:
-        """Say what is best and what is left to gain; of a busy policy not so often that it would cost much."""
+        """Return the best arms and the remaining value, rarely enough for busy policies that it costs little."""
         version, began = state.version, time.monotonic()
         known = self._outlooks.get(state.name)
         if known is None or (known[0] != version and began > known[1]):

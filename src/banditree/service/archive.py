@@ -20,7 +20,7 @@ HELD = "what was archived of the experiment {!r} is {}; the store cannot be open
 
 
 def archive(store: str, before: str, folder: Path) -> str:
-    """Archive the events of a store from before a time; returns a sentence that says what was done."""
+    """Archive the events of a store from before a time; return a summary in one sentence."""
     try:
         limit = from_iso(before)
     except ValueError:
@@ -103,7 +103,7 @@ def _sync(path: Path) -> None:
 
 
 def _replace(log: EventLog, settings: dict[str, Settings], end: int) -> None:
-    """Replace the events up to this one by what they fold to, in one transaction."""
+    """Replace the events up to this one by their fold, in one transaction."""
     gone = {event.experiment for event in log.of_kinds(Kind.DELETION)}
     folds = []
     for name, its in settings.items():

@@ -24,7 +24,7 @@ Limits = dict[str, Any]
 
 
 class Chooser(Protocol):
-    """What decisions need of a policy."""
+    """The part of a policy that decisions use."""
 
     @property
     def tree(self) -> Tree: ...
@@ -37,7 +37,7 @@ class Chooser(Protocol):
 
 
 class Standing(Protocol):
-    """What a decision depends on beside the request, as it is after some event of the log."""
+    """The state that a decision depends on besides the request, after some event of the log."""
 
     @property
     def name(self) -> str: ...
@@ -54,7 +54,7 @@ class Standing(Protocol):
 
 
 def choose(standing: Standing, request: Mapping[str, Any], salt: str) -> tuple[str | None, Json]:
-    """Choose the group, and then the arms; return the cohort, and what is logged of the decision."""
+    """Choose the group, and then the arms; return the cohort, and the decision's log entry."""
     context = encode_context(standing, request.get("context"))
     limits, unknown = _limits(standing, request)
     cohort = _cohort(standing, request.get("unit"), salt)

@@ -43,7 +43,7 @@ class Command(ABC):
 
     experiment: str = field(default=MAIN, kw_only=True)
     changes_all: ClassVar[bool] = False  # whether it must be stored alone, and folded before the next command runs
-    said: ClassVar[str] = ""  # what a line on stderr calls what it has done, if there is one
+    said: ClassVar[str] = ""  # the name of its line on stderr, if it writes one
 
     @property
     def unit(self) -> str | None:
@@ -52,7 +52,7 @@ class Command(ABC):
 
     @property
     def size(self) -> int:
-        """How many requests it counts as, by what it takes to run."""
+        """How many requests it counts as, by its cost."""
         return 1
 
     def ids(self, kept: str | None) -> tuple[str, ...]:
@@ -220,7 +220,7 @@ class GiveReward(AboutDecision):
 
 @dataclass(frozen=True)
 class Expose(AboutDecision):
-    """Record that somebody saw what was decided. A reward says so too."""
+    """Record that a decision was seen. A reward implies it."""
 
     def run(self, state: State, history: list[Event], at: int, log: EventLog) -> Outcome:
         decision, window = _decision(history, self.id), state.settings.reward_window
@@ -354,7 +354,7 @@ class PutExperiment(Command):
 
 @dataclass(frozen=True)
 class ChangeSettings(Command):
-    """Change some settings of an experiment; what it has learned is folded again where that depends on them."""
+    """Change some settings of an experiment; the log is folded again where the beliefs depend on them."""
 
     given: Json  # as `read_settings` takes them; None is the default
     changes_all, said = True, "settings changed"
@@ -397,7 +397,7 @@ class KeepTime(Command):
 
 
 def first_events(plan: Plan, state: State, at: int) -> list[Event]:
-    """Return the events that bring the log in line with a plan: settings, catalogue, and what was known before."""
+    """Return the events that bring the log in line with a plan: settings, catalogue, and past evidence."""
     events = []
     if body := _settings_change(plan, state):
         events.append(Event(at, Kind.SETTINGS, body=body, experiment=plan.name))
@@ -420,7 +420,7 @@ def first_events(plan: Plan, state: State, at: int) -> list[Event]:
 
 
 def _check_evidence(plan: Plan, rows: Mapping[str, Any]) -> None:
-    """Raise an error if the policy cannot start from these rows: an event with them would be left out for ever."""
+    """Raise an error if the policy cannot start from these rows: an event with them would be left out by every fold."""
     policy = plan.settings.build(change_tree(None, {"add": plan.arms}))
     contexts = rows.get("contexts")
     if policy.dim is not None and contexts is None:

@@ -1,4 +1,4 @@
-"""Decisions that are made elsewhere: what a client needs to make them, and the record of those that it has made."""
+"""Decisions made by clients: the policy that they need, and the record of their decisions."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def as_flag(experiment: str, weights: Mapping[str, int], event: int) -> Json:
 
 
 class Change(NamedTuple):
-    """An event that changed more than what was learned."""
+    """An event that changed more than the beliefs."""
 
     n: int
     kind: str
@@ -139,7 +139,7 @@ class Change(NamedTuple):
 
 
 class Facts(NamedTuple):
-    """What decisions depended on at an event, beside what was learned."""
+    """The state that decisions depended on at an event, besides beliefs."""
 
     tree: Tree
     tree_version: int
@@ -156,7 +156,7 @@ class Past:
         self._trees: dict[tuple[str, int], Tree] = {}
 
     def at(self, state: State, log: EventLog, n: int) -> Facts:
-        """Return what an experiment was at an event; one after the last that was folded counts as that one."""
+        """Return the state of an experiment at an event; events that are not folded yet count as the last one."""
         if state.changed_at > self._read.get(state.name, -1) < n:
             self._learn(state, log)
         before = [change for change in self._changes.get(state.name, []) if change.n <= n]
@@ -198,7 +198,7 @@ class Past:
 
 @dataclass(frozen=True)
 class RecordDecision(AboutDecision):
-    """Record a decision that a client has made itself, if it agrees with what the experiment was at its event."""
+    """Record a decision that a client has made itself, if it agrees with the experiment's state at its event."""
 
     made: DecisionMade
     salt: str

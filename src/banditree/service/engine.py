@@ -23,7 +23,7 @@ from banditree.service.store import Conflict, EventLog, Kept, StoreUnavailable
 BATCH = 256  # commands in one transaction, at most
 SNAPSHOT_EVERY = 50_000  # events between two snapshots
 TICK_SECONDS = 0.25  # between checks for events of other processes and for reward windows that have passed
-START_SECONDS = 30.0  # to wait for what other processes are writing, at the start
+START_SECONDS = 30.0  # to wait for other processes' writes at the start
 QUIET_SECONDS = 1.0  # without an event, after which a window that has closed is noted; up to twice as long
 
 T = TypeVar("T")
@@ -129,7 +129,7 @@ class Engine:
         return await asyncio.to_thread(compute)
 
     def is_refolding(self, name: str) -> bool:
-        """Whether an experiment still counts what was voided."""
+        """Whether an experiment still counts voided decisions."""
         state = self.states.get(name)
         return state is not None and state.is_stale
 
@@ -294,7 +294,7 @@ class Queue:
                 self._changed.notify()
 
     def close(self) -> None:
-        """Let `take` return what is left, and then nothing."""
+        """Let `take` return the remaining commands, and then none."""
         with self._changed:
             self._is_closed = True
             self._changed.notify()
@@ -305,7 +305,7 @@ class Queue:
         return self._is_closed and not self._waiting
 
     def take(self, most: int, timeout: float, crowd: int) -> list[Waiting]:
-        """Collect what waits, for about one turn. With something there, wait briefly for as many as ``crowd``."""
+        """Collect waiting commands for about one turn; once there is one, wait briefly until there are ``crowd``."""
         with self._changed:
             self._end_turn()
             self._wait_for(1, timeout)
@@ -368,8 +368,8 @@ class Queue:
 
 
 BATCH_SECONDS = 0.5  # after which the other commands of a batch wait for the next one
-FOLLOW_SECONDS = 0.02  # between two looks at what other processes have written, while there is something to do
-ATTEMPTS = 20  # to store what other processes store at the same time
+FOLLOW_SECONDS = 0.02  # between two reads of other processes' events, while there is work to do
+ATTEMPTS = 20  # to store events that conflict with those of other processes
 UNSTORED = 2**62  # the number of an event that has none yet: it is later than all others
 
 Reply = Outcome | Exception

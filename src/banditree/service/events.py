@@ -26,11 +26,11 @@ class Kind:
     """
 
     DECISION, REWARD, DEFAULT, WITHDRAWAL = "decision", "reward", "default", "withdrawal"
-    EXPOSURE = "exposure"  # somebody saw what was decided
+    EXPOSURE = "exposure"  # a decision was seen
     ARMS, EXPERIMENT, EVIDENCE, PAUSE, RESUME, VOID = "arms", "experiment", "evidence", "pause", "resume", "void"
     SETTINGS, DELETION = "settings", "deletion"
     TIME = "time"  # nothing has happened, but windows have closed
-    FOLD = "fold"  # what the events before it, which are in an archive, fold to
+    FOLD = "fold"  # the fold of the archived events before it
 
 
 class Cohort:
@@ -59,7 +59,7 @@ class Event(NamedTuple):
     body: Json | None = None  # further details, as JSON
     n: int = 0  # its number in the log, from 1; 0 until it is stored
     experiment: str = MAIN
-    unit: str | None = None  # whom the decision was made for
+    unit: str | None = None  # for whom the decision was made
     cohort: str | None = None
 
     def row(self) -> tuple[Any, ...]:

@@ -29,7 +29,7 @@ Answers = Mapping[int, Any]  # a model, a tuple of media types, or None, by stat
 
 @dataclass(frozen=True)
 class Route:
-    """A method and a path, what handles them, who may use them, and what is said about them."""
+    """A method and a path with their handler, roles and description."""
 
     method: str
     path: str
@@ -112,7 +112,7 @@ TABLE = (
 
 
 class Place(NamedTuple):
-    """The routes of one path, by method, and the names of what its braces stand for."""
+    """The routes of one path, by method, and the names in its braces."""
 
     routes: dict[str, Route]
     names: tuple[str, ...]

@@ -45,7 +45,7 @@ def _no_slash(text: str) -> str:
 
 
 def storable(text: str) -> str:
-    """Refuse what a database cannot store."""
+    """Refuse text that a database cannot store."""
     if UNSTORABLE.search(text):
         raise ValueError("it contains a character that cannot be stored")
     return text
@@ -188,7 +188,7 @@ class VoidRequest(RequestBody):
         return self
 
     def what(self) -> Json:
-        """Return what is to be voided, with times in microseconds."""
+        """Return the decisions to void, with times in microseconds."""
         if self.ids is not None:
             return {"ids": sorted(set(self.ids))}
         return {"unit": self.unit} if self.unit is not None else {"from": self.from_, "to": self.to}

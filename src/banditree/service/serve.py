@@ -21,7 +21,7 @@ from banditree.catalogue.read import read_catalogue
 from banditree.data.features import Features
 from banditree.data.items import read_tree
 from banditree.errors import BadPath, BanditreeError, InvalidValue, missing_extra
-from banditree.errors.checks import split_names
+from banditree.errors.checks import positive, split_names
 from banditree.ope import read_log
 from banditree.service.events import Json, log_as_json
 from banditree.service.settings import Plan, Settings, Source, check_experiment_name, check_reward, read_settings
@@ -66,7 +66,7 @@ def read_config(file: Path, catalogue: str, *, updates_settings: bool = False) -
     for name, table in tables.items():
         try:
             plans.append(make_plan(str(name), table, file.parent, catalogue, updates_settings=updates_settings))
-        except (BanditreeError, TypeError) as error:
+        except BanditreeError as error:
             raise InvalidValue(f"{file}, [experiments.{name}]: {error}") from None
     return plans
 
@@ -141,7 +141,7 @@ def _evidence(source: Source, tree: Tree, settings: Settings) -> Json | None:
         raise InvalidValue("--plays and --successes go together: columns of past plays and of successes")
     if source.plays is not None and source.log is not None:
         raise InvalidValue("start from --plays and --successes, or from --log, not from both")
-    if not 0 < source.weight <= 1:
+    if positive("weight", source.weight) > 1:
         raise InvalidValue(f"--weight {source.weight:g} must be above 0 and at most 1")
     if source.plays is not None and source.successes is not None:
         arm, path = list(source.arm), list(source.path)
@@ -203,7 +203,7 @@ def serve(plans: Sequence[Plan], *, store: str, host: str, port: int, access: Ac
         service = Service(engine, access)
         sys.setswitchinterval(SWITCH_SECONDS)
         gc.collect()
-        gc.freeze()  # what was loaded stays: the garbage collector need not look through it again and again
+        gc.freeze()  # loaded objects stay: the garbage collector need not scan them again
         connections, backlog = _connection_limits()
         config = uvicorn.Config(
             service.guarded,

@@ -45,7 +45,7 @@ class Settings:
     explore: float = _option(0.0, "SHARE", "Share of decisions made at random.")
     half_life: float | None = _option(None, "N", "Number of rewards after which evidence counts half.")
     dim: int | None = _option(None, "N", "Length of contexts that are lists of numbers.")
-    features: Mapping[str, Any] | None = None  # what a request's context is made of, as `bt.Features.to_dict` has it
+    features: Mapping[str, Any] | None = None  # of a request's context, as `bt.Features.to_dict` returns them
     rewards: str = _option(RATES, "KIND", "What rewards are: rates, from 0 to 1, or real: any numbers.")
     reward_sd: float | None = _option(None, "SD", "Standard deviation of real rewards, if it is known; else learned.")
     reward_window: float | None = _option(None, "TIME", "How long a reward may take: 90 (seconds), 30m, 2h, 1d.")
@@ -188,7 +188,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Plan:
-    """What to start an experiment from: its catalogue, its settings, and what was known before."""
+    """What to start an experiment from: its catalogue, its settings, and past evidence."""
 
     arms: dict[str, list[str]]  # each arm and the clusters above it
     settings: Settings = field(default_factory=Settings)

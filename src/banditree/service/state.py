@@ -1,4 +1,4 @@
-"""Fold the events of an experiment into its present state: the policies, the groups, the traffic, what was voided."""
+"""Fold the events of an experiment into its present state: policies, groups, traffic and voids."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class State:
         self.left: set[str] = set()  # arms that were removed
         self.is_paused = False
         self.catalogue = ""  # digest of the file that the catalogue was last taken from
-        self.evidence = ""  # digest of what it was started from, if anything
+        self.evidence = ""  # digest of the evidence it was started from, if any
         self.is_stale = False
         self.left_out = 0  # events that did not fit, since the process began to fold
         self.voids = Voids()
@@ -91,7 +91,7 @@ class State:
         return self.policy_version, self.tree_version, len(self.voids), self.is_stale
 
     def apply(self, events: Sequence[Event]) -> None:
-        """Apply events in order; long lists go quicker than short ones, with the same result, bit for bit.
+        """Apply events in order; long lists are faster than short ones, with the same result, bit for bit.
 
         An event that does not fit is left out, in every process and after every start.
         """
@@ -169,7 +169,7 @@ class State:
     def _wait(self, windows: Windows, event: Event) -> None:
         """Let a decision, and what happens to it, wait for its window to close.
 
-        With a default reward, what a decision has earned is learned at that moment, whatever it is: if rewards were
+        With a default reward, all rewards of a decision are learned at that moment: if rewards were
         learned as they come in, successes would be ahead of the missing ones. Without one, they are.
         """
         is_open, has_default = windows.add(event), self.settings.default_reward is not None
@@ -279,7 +279,7 @@ class State:
         self._category.clear()
 
     def _start_from(self, body: Json) -> None:
-        """Learn from what was known before the first decision; arms that have left since then are skipped."""
+        """Learn from evidence from before the first decision; arms that were removed since are skipped."""
         kept = [place for place, arm in enumerate(body["arms"]) if arm in self.policy.tree]
         rows = {name: [values[place] for place in kept] for name, values in body.items() if isinstance(values, list)}
         for policy in filter(None, (self._policy, self.control)):
@@ -455,7 +455,7 @@ class Voids:
         return max(self._bodies, default=0)
 
     def add(self, event: Event) -> None:
-        """Add what a void event covers: decisions before it."""
+        """Add the decisions that a void event covers: those before it."""
         body = self._bodies[event.n] = event.body or {}
         if "ids" in body:
             self._ids |= dict.fromkeys(body["ids"], event.n)

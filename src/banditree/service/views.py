@@ -1,4 +1,4 @@
-"""Prepare what clients can look at: the tree with what was learned, the traffic, the report, and the log as rows."""
+"""Prepare what clients see: the tree with its beliefs, the traffic, the report, and the log as rows."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ ANSWERED = (
 ASKED = ("only", "exclude", "k")
 VERSIONS = ("policy", "tree")
 AT_ONCE = 500  # decisions read with one query
-NOTHING: Any = ()  # what happened to a decision without a reward
+NOTHING: Any = ()  # later events of a decision without a reward
 MAX_NODES = 50_000  # listed in one answer
 MAX_BEST = 10  # arms listed in the report
 MAX_CATEGORIES = 10
@@ -291,7 +291,7 @@ class LogReader:
                 ]
 
     def _later(self, ids: Sequence[str]) -> dict[str, list[tuple[str, int, str | None, float | None]]]:
-        """Look up what happened to decisions: kind, position, arm and value."""
+        """Look up the later events of decisions: kind, position, arm and value."""
         found: dict[str, list[tuple[str, int, str | None, float | None]]] = {}
         where = f"experiment = ? AND id IN ({', '.join('?' * len(ids))}) AND kind <> '{Kind.DECISION}' ORDER BY n"
         statement = f"SELECT id, kind, position, arm, value FROM banditree_events WHERE {where}"

@@ -126,7 +126,7 @@ def decode_runs(kind: type[Runs], header: Mapping[str, Any], arrays: Arrays, pre
 
 
 def read_runs(kind: type[Runs], path: FilePath) -> Runs:
-    """Read an NPZ file, or a CSV file of 0.3, which had a column of JSON for what is not regret."""
+    """Read an NPZ file, or a CSV file of 0.3, which had a column of JSON for everything else than regret."""
     data = read_whole(path)
     try:
         header, arrays = _read_0_3(data, path) if not data.startswith(b"PK") else read_npz(path, "runs")

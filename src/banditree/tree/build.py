@@ -56,7 +56,7 @@ def names(values: Iterable[object], what: str) -> list[Name]:
 
 
 def _is_list(values: object) -> bool:
-    """Say whether these are several values: not a text, nor a NumPy array of no dimension, which is one number."""
+    """Say whether these are several values: not text, and not a NumPy array without dimensions, which is one number."""
     if isinstance(values, np.ndarray):
         return values.ndim > 0
     return isinstance(values, Iterable) and not isinstance(values, str | bytes)
