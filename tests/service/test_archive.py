@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import gzip
+import os
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from pyarrow import parquet
@@ -97,6 +99,20 @@ def test_archived_events_are_in_a_file_and_the_state_stays_as_it_is(
         assert service.engine.states[MAIN].to_bytes() == state
         assert http.get("/v1/decisions/d3").status_code == 404
         assert http.get("/v1/decisions/d22").status_code == 200
+
+
+def test_a_file_and_its_folder_are_on_the_disk_before_the_events_leave_the_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, seen = tmp_path / "d.db", Mock()
+    with inside(Plan(ARMS, Settings()), store=store) as (_, http):
+        play(http, 5)
+    seen.sync.side_effect, seen.replace.side_effect = module._sync, module._replace
+    monkeypatch.setattr(module, "_sync", seen.sync)
+    monkeypatch.setattr(module, "_replace", seen.replace)
+    archive(str(store), iso(now() + 60_000_000), tmp_path / "old")
+    of_folder = ["sync"] if os.name != "nt" else []
+    assert [name for name, *_ in seen.mock_calls] == ["sync", *of_folder, "replace"]
 
 
 def test_settings_that_differ_are_refused_or_applied_as_an_event(tmp_path: Path) -> None:
