@@ -112,7 +112,7 @@ class LogOptions:
         """Return the file, or what DuckDB opens."""
         engine = choice("--engine", self.engine, (AUTO, DUCKDB, MEMORY))
         if engine == DUCKDB or (engine == AUTO and is_lake(self.log)):
-            return open_lake(self.log, self.arm)
+            return open_lake(self.log, [self.arm or "arm"])
         return self.log
 
     def _watched(self, log: Log) -> Log:

@@ -22,6 +22,7 @@ from banditree.catalogue.items import Catalogue
 from banditree.catalogue.read import WAYS, read_catalogue
 from banditree.catalogue.simulation import Workload
 from banditree.cli.exits import STOPPED, USER_ERROR, can_write_unicode, check_outputs, exit_with
+from banditree.data.lake import is_lake, open_lake
 from banditree.errors.checks import split_names
 from banditree.report import html
 from banditree.report.text import brief_lines, styled_lines
@@ -58,7 +59,9 @@ def option(flag: str, metavar: str | None, text: str, box: str | None = None, **
 
 # The catalogue
 
-Items = Annotated[Path, typer.Argument(metavar="ITEMS", help="The catalogue: a CSV or Parquet file, one row per item.")]
+Items = Annotated[
+    Path, typer.Argument(metavar="ITEMS", help="The catalogue: a CSV or Parquet file, or many, as 'items/*.csv'.")
+]
 Arm = Annotated[
     str, option("--arm", "COLUMNS", "Column of the items; the values of several, a,b, are joined.", CATALOGUE)
 ]
@@ -93,8 +96,9 @@ def read_items(items: Path, arm: str, path: list[str], max_bytes: int | None, co
         averaged = "; --weight goes with --mean" if "weight" in named else ""
         raise typer.BadParameter(f"give {ways}; got {got}{averaged}")
     limit: dict[str, Any] = {} if max_bytes is None else {"max_bytes": max_bytes}
-    levels = split_names("--path", path)
-    return read_catalogue(items, arm=split_names("--arm", arm), path=levels, **named, **limit)
+    arms, levels = split_names("--arm", arm), split_names("--path", path)
+    source = open_lake(items, [*arms, *levels]) if is_lake(items) else items
+    return read_catalogue(source, arm=arms, path=levels, **named, **limit)
 
 
 # The simulation

@@ -337,6 +337,7 @@ def _read(
     fold: str | None = None,
 ) -> Log:
     """Read the log from its columns."""
+    left_out = tuple(whole.notes)
     rewards, is_known = whole.rewards(reward)
     table, n_missing = whole.keep(is_known), len(whole) - int(is_known.sum())
     ids, codes = _read_arms(table, arm)
@@ -347,8 +348,7 @@ def _read(
     paths = None if path is None else read_paths(table, path, ids, codes)
     folds = None if fold is None else _read_folds(table, fold)
     if not len(table) and not table.problems:
-        waiting = f" with a reward ({count(n_missing, 'row')} without)" if n_missing else ""
-        table.report_table(f"no rows{waiting}; a log needs at least one")
+        table.report_table(no_rows(n_missing, left_out))
     table.check(LogError)
 
     contexts = np.column_stack(columns) if columns else None
@@ -430,6 +430,12 @@ def _read_service_log(source: object, context: Mapping[str, str | None], max_byt
         else:
             table = _leave_out(table, np.array([group == CONTROL for group in groups], bool), OF_CONTROL)
     return _read(table, "arm", "reward", propensity, context, "at", "path")
+
+
+def no_rows(n_missing: int, left_out: Sequence[str]) -> str:
+    """Say that a log has no rows of use, and why others are not."""
+    waiting = f" with a reward ({count(n_missing, 'row')} without)" if n_missing else ""
+    return "; ".join([f"no rows{waiting}", *left_out, "a log needs at least one"])
 
 
 def _leave_out(table: Columns, is_out: NDArray[np.bool_], why: str) -> Columns:

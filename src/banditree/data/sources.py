@@ -9,6 +9,7 @@ import io
 import os
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from pathlib import Path
@@ -22,7 +23,7 @@ from banditree.base.words import count
 from banditree.data import cells
 from banditree.data.cells import Name, Times, Wrong
 from banditree.data.defects import MAX_CHARACTERS, Defect, TableError, first_few, quote
-from banditree.errors import InvalidType, InvalidValue, missing_extra
+from banditree.errors import BanditreeError, EngineFailed, InvalidType, InvalidValue, missing_extra
 from banditree.errors.checks import MAX_REWARD
 
 MAX_NUMBER = MAX_REWARD / 1e10  # so that sums and simulated rewards stay below MAX_REWARD
@@ -225,7 +226,8 @@ def column_names(source: object, *, max_bytes: int = MAX_BYTES) -> list[str]:
             return _header(next(_read_csv(path, max_bytes), []))
         except csv.Error as cause:
             raise InvalidValue(f"{path.name} is not a CSV file: {cause}") from None
-    return list(as_frame(source).collect_schema())
+    with engine_at_work("the data frame", "looking up the columns"):
+        return list(as_frame(source).collect_schema())
 
 
 def check_header(header: Sequence[str], wanted: Sequence[str], source: str, error: type[TableError]) -> None:
@@ -301,12 +303,32 @@ def _from_mapping(
 
 def _from_frame(frame: object, wanted: Sequence[str], source: str, error: type[TableError]) -> Columns:
     table = as_frame(frame)
-    check_header(table.columns, wanted, source, error)
-    table = table.select(*wanted)
-    whole = table.collect() if hasattr(table, "collect") else table
+    with engine_at_work(source, "reading it"):
+        check_header(list(table.collect_schema()), wanted, source, error)
+        table = table.select(*wanted)
+        whole = table.collect() if hasattr(table, "collect") else table
     columns = _from_mapping({name: whole[name].to_list() for name in wanted}, wanted, source, error)
     columns.categories = frozenset(name for name in wanted if is_category(whole[name].dtype))
     return columns
+
+
+def distinct(frame: object, wanted: Sequence[str], error: type[TableError]) -> object:
+    """Let the engine of a lazy frame find the rows that differ in these columns, in order."""
+    check_named(wanted)
+    check_header(column_names(frame), wanted, "the data frame", error)
+    with engine_at_work("the data frame", "looking for the arms"):
+        return as_frame(frame).select(*wanted).unique().collect(backend="pyarrow").sort(*wanted)
+
+
+@contextmanager
+def engine_at_work(engine: str, what: str) -> Iterator[None]:
+    """Quote what an engine says when it fails."""
+    try:
+        yield
+    except BanditreeError:
+        raise
+    except Exception as cause:
+        raise EngineFailed(f"{engine} failed while {what}: {cause}") from cause
 
 
 def is_category(dtype: object) -> bool:
