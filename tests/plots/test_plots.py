@@ -89,7 +89,9 @@ def test_no_band_without_one_or_with_one_seed(runs: bt.Runs) -> None:
     assert len(runs.plot(band=None).collections) == 0
     ax = plots.regret(made_up(["TS"], n_seeds=1))
     assert len(ax.collections) == 0
-    assert ax.get_legend().get_title().get_text() == "1 seed"
+    legend = ax.get_legend()
+    assert legend is not None
+    assert legend.get_title().get_text() == "1 seed"
 
 
 def test_long_times_are_written_out_or_in_millions() -> None:

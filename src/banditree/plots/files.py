@@ -22,7 +22,7 @@ KINDS: dict[str, dict[str, Any]] = {  # options of savefig; without dates, so th
 METADATA = "Creator", "Date", "Format", "Type"  # savefig writes these into an SVG file by default
 
 
-def save(ax: Any, stem: Path) -> tuple[Path, Path]:
+def save(ax: Axes, stem: Path) -> tuple[Path, Path]:
     """Write the figure of these axes as ``stem.png`` and ``stem.svg``."""
     png, svg = (stem.parent / f"{stem.name}.{kind}" for kind in ("png", "svg"))
     write(ax, png)

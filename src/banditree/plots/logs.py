@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,10 +16,12 @@ from banditree.plots.style import BLUE, GREY, ORANGE, house_style, looks
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from banditree.ope.rejection import Replay
+
 MAX_ARMS = 30  # the most arms in a picture
 
 
-def rewards(replay: Any, *, ax: Axes | None = None, title: str | None = None) -> Axes:
+def rewards(replay: Replay, *, ax: Axes | None = None, title: str | None = None) -> Axes:
     """Draw the mean reward so far over accepted rows, as `Replay.plot` does, with bands of one sd. Returns the Axes."""
     with house_style():
         ax = new_axes() if ax is None else ax
