@@ -443,7 +443,8 @@ def describe_errors(errors: Any) -> str:
     place = ".".join(str(part) for part in _place(first)) or "the body"
     others = len({_place(error) for error in errors}) - 1
     more = f"; and {others} more" if others else ""
-    what = first["msg"].removeprefix("Value error, ")
+    is_other = first["type"] == "model_type"  # whose words name a class of ours
+    what = "input should be an object" if is_other else first["msg"].removeprefix("Value error, ")
     return f"{place[:200]}: {what[:1].lower()}{what[1:]}{more}"
 
 
