@@ -665,12 +665,14 @@ def test_requests_count_by_what_they_take(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_contexts_too_long_for_so_many_arms_are_refused(tmp_path: Path) -> None:
-    levels = {"zip": [f"z{i}" for i in range(200)]}
+    levels = {"zip": [f"z{i}" for i in range(150)]}
     with inside(Plan(ARMS, TSC), store=tmp_path / "d.db") as (_, http):
         asked: dict[str, Any] = {"arms": {f"a{i}": [] for i in range(30)}, "context": levels}
         answer = http.put("/v1/experiments/slow", json=asked)
         assert answer.status_code == 422
-        assert "up to 182 columns, and these have 200" in answer.text
+        assert "up to 144 columns, and these have 150" in answer.text
+        few = {"arms": {"a": [], "b": []}, "context": {"zip": [f"z{i}" for i in range(300)]}}  # 4 s for a decision
+        assert "up to 194 columns" in http.put("/v1/experiments/slow", json=few).text
         del asked["arms"]["a0"], asked["arms"]["a1"], asked["arms"]["a2"], asked["arms"]["a3"], asked["arms"]["a4"]
         assert http.put("/v1/experiments/slow", json=asked).status_code == 201
         more: dict[str, Any] = {"add": {f"a{i}": [] for i in range(5)}}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_right
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
@@ -27,7 +28,7 @@ RANDOM, ITEM = "random", "item:"  # control policies that do not learn: any arm,
 FORMAT = 4  # of snapshots
 MAX_SECONDS = 1e9
 MAX_DIM = 10_000
-MAX_WORK = 60_000_000  # arms x columns of contexts squared x `About.cost`: about a second for a decision
+MAX_WORK = 60_000_000  # `work` x `About.cost`: at most about a second for a decision
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 TIMES = ("reward_window", "sticky")  # settings that may be written as 30m
 
@@ -139,8 +140,8 @@ class Settings:
                 continue
             about = parse_policy(name)[0].about
             columns = Features.from_dict(self.features).dim if self.features is not None else self.dim or 0
-            most = int((MAX_WORK / (about.cost * n_arms)) ** 0.5)
-            if about.takes_contexts and columns > most:
+            if about.takes_contexts and about.cost * work(n_arms, columns) > MAX_WORK:
+                most = bisect_right(range(columns), MAX_WORK / about.cost, key=lambda fewer: work(n_arms, fewer)) - 1
                 raise InvalidValue(
                     f"the policy {name} would take seconds for a decision: among {count(n_arms, 'arm')} it can have "
                     f"contexts of up to {most:,} columns, and these have {columns:,}; use fewer levels, or a policy "
@@ -253,15 +254,13 @@ def features_of(spec: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
     return Features({name: _feature(name, value) for name, value in spec.items()}).to_dict()
 
 
-def _feature(name: str, value: Any) -> Any:
+def _feature(name: str, value: object) -> object:
     if value in ("bool", "boolean"):
         return bool
-    is_range = isinstance(value, list) and len(value) == 2 and all(type(end) in (int, float) for end in value)
-    if is_range:
-        return tuple(value)
     if not isinstance(value, list):
         raise InvalidValue(f'feature {name!r}: give a list of levels, a range such as [18, 90], or "bool"')
-    return value
+    is_range = len(value) == 2 and all(type(end) in (int, float) for end in value)
+    return tuple(value) if is_range else value
 
 
 def parse_context(text: str) -> Mapping[str, Any] | None:
@@ -291,7 +290,12 @@ def parse_context(text: str) -> Mapping[str, Any] | None:
     return features_of(spec)
 
 
-def _shown(value: Any) -> str:
+def work(n_arms: int, columns: int) -> float:
+    """Return how much a decision takes among some arms, with contexts of some columns: for each arm, and for all."""
+    return (n_arms + columns / 8) * columns**2
+
+
+def _shown(value: object) -> str:
     """Write the value of a setting for a sentence."""
     return "none" if value is None else value if isinstance(value, str) else json.dumps(value)
 
