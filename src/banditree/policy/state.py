@@ -23,12 +23,15 @@ if TYPE_CHECKING:
     from banditree.policy.policy import Policy
 
 
+OwnPriors = Mapping[Any, Belief]  # priors of some arms, and of clusters by their paths
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class State:
     """Replaced as a whole, so that other threads, and callers after an exception, see the old state or the new one."""
 
     full_tree: Tree  # the user's tree
-    own_priors: dict[Any, Belief]  # priors of some arms, and of clusters by their paths
+    own_priors: OwnPriors
     walk: Walk
 
     @property
@@ -66,7 +69,7 @@ def _common_leaves(new: Tree, old: Tree) -> tuple[NDArray[np.int32], NDArray[np.
 
 def priors_of_new(
     state: State, belief: Belief, arms: Mapping[object, Sequence[object]], prior: Belief | str | None
-) -> dict[Any, Belief]:
+) -> OwnPriors:
     """Return the priors of new arms, estimated from their siblings or as given; none if they have the policy's."""
     if prior is None or not isinstance(arms, Mapping):
         return {}

@@ -13,6 +13,7 @@ import numpy as np
 
 from banditree.errors import BanditreeError
 from banditree.policy import Policy
+from banditree.policy.state import state_of
 from banditree.tree import Tree
 
 DEVIATIONS = 5.5  # standard deviations beyond which a difference is not chance
@@ -191,7 +192,7 @@ def beliefs(policy: object) -> dict[str, Any] | None:
     """Copy all arrays of a policy of this package; None for other policies, whose choices are compared instead."""
     if not isinstance(policy, Policy):
         return None
-    state = policy._state
+    state = state_of(policy)
     rows = state.rows
     kept = {} if state.walk.summary is None else {"summary": state.walk.summary.copy()}
     return {name: array.copy() for name, array in rows.arrays().items()} | kept
