@@ -186,6 +186,8 @@ def test_what_looks_at_single_rows_says_where_they_are() -> None:
     plain = bt.read_log(on_duckdb(made()), **COLUMNS)
     with pytest.raises(InvalidValue, match="no order; name the column of their times"):
         plain.split()
+    with pytest.raises(InvalidType, match="log is a DuckDBPyRelation; read it first"):
+        bt.evaluate(on_duckdb(made()), "uniform", tree=TREE)
     with pytest.raises(InvalidValue, match="half_life= forgets in the order of rows"):
         bt.TS(TREE, half_life=100).learn(plain)
 

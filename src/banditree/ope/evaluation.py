@@ -349,7 +349,7 @@ def evaluate(
     """
     if not isinstance(log, Log):
         how = "read it first with bt.read_log(file, arm=..., reward=..., propensity=...)"
-        raise InvalidType(f"log {log!r:.60} is a {type(log).__name__}; {how}")
+        raise InvalidType(f"log is a {type(log).__name__}; {how}")
     wanted = parse_estimators(estimators)
     log = log.summed("blocks" if adaptive else "folds")
     tree = find_tree(tree, target, log)
