@@ -94,7 +94,7 @@ def keeps(standing: Standing, arms: Sequence[str], request: Mapping[str, Any]) -
     return is_allowed and len(arms) == request.get("k", 1)
 
 
-def encode_context(standing: Standing, context: Any) -> Floats | None:
+def encode_context(standing: Standing, context: object) -> Floats | None:
     """Check a context and encode it, once for all policies of the experiment; None if they take none."""
     features = standing.features
     if features is not None:
@@ -141,7 +141,7 @@ def _check_slate(standing: Standing, limits: Limits, k: int) -> None:
         raise InvalidValue(f"k={k} must be at most {n:,}, the number of different arms that are allowed")
 
 
-def _choose(standing: Standing, policy: Chooser | None, context: Any, limits: Limits) -> Choice:
+def _choose(standing: Standing, policy: Chooser | None, context: Floats | None, limits: Limits) -> Choice:
     """Choose by a policy; without one, by the item of the control policy, or uniformly at random."""
     if policy is not None:
         choice = policy.decide(context if policy.dim is not None else None, **limits)
@@ -164,7 +164,7 @@ def _without_policy(standing: Standing, limits: Limits) -> tuple[str | None, Seq
     return item if is_there else None, allowed
 
 
-def _overall(standing: Standing, cohort: str, choice: Choice, context: Any, limits: Limits) -> float:
+def _overall(standing: Standing, cohort: str, choice: Choice, context: Floats | None, limits: Limits) -> float:
     """Return the probability of the arm over both groups: by the policy's and by the control policy's."""
     arm, propensity, *_ = choice
     other = standing.policy if cohort == Cohort.CONTROL else standing.control

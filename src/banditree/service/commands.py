@@ -71,14 +71,14 @@ MAX_RATIO = 1e6  # of a reward to the largest before it; beyond that, something 
 MAX_SHOWN = 60  # characters of a value in a sentence
 
 
-def what_differs(was: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+def what_differs(was: Mapping[str, object], now: Mapping[str, object]) -> str:
     """Say what differs between two requests, "" if nothing does."""
     names = [name for name in dict.fromkeys([*was, *now]) if was.get(name) != now.get(name)]
     shown = (f"{name} was {_shown(was.get(name))} and is now {_shown(now.get(name))}" for name in names)
     return ", ".join(shown)
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     text = "missing" if value is None else json.dumps(value, ensure_ascii=False)
     return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}..."
 

@@ -7,7 +7,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,7 +87,7 @@ class Shelf:
 # Weights
 
 
-def chances(policy: Policy, settings: Settings, *, learns: bool, context: Any) -> dict[str, int]:
+def chances(policy: Policy, settings: Settings, *, learns: bool, context: object) -> dict[str, int]:
     """Return the probability of each arm in billionths, whose sum is a billion, or that of a control policy's arms.
 
     A control policy that does not learn chooses one item, or any; ``policy`` then says only which arms there are.

@@ -9,7 +9,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from banditree.errors import BanditreeError, InvalidValue
 from banditree.service.archive import adopt_archive
@@ -183,7 +183,7 @@ class Engine:
         self._refuse(gone, Refused(503, "the client has gone; nothing was decided"))
         return present
 
-    def _answer(self, pairs: Sequence[tuple[Waiting, Any]]) -> None:
+    def _answer(self, pairs: Sequence[tuple[Waiting, Reply]]) -> None:
         """Pass the results to the waiting requests, with one call into their event loop."""
         if pairs:
             pairs[0][0].future.get_loop().call_soon_threadsafe(_resolve, pairs)
@@ -235,7 +235,7 @@ class Engine:
         self.unavailable = None
 
 
-def _resolve(pairs: Sequence[tuple[Waiting, Any]]) -> None:
+def _resolve(pairs: Sequence[tuple[Waiting, Reply]]) -> None:
     for waiting, result in pairs:
         if waiting.future.done():  # the client has disconnected
             continue

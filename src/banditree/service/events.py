@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 _COMPACT = json.JSONEncoder(separators=(",", ":"))
 MAIN = "main"  # the experiment of the routes that name none
 Json = dict[str, Any]  # an object as JSON has it
+Row = tuple[Any, ...]  # of a database
 
 
 class Kind:
@@ -62,13 +63,13 @@ class Event(NamedTuple):
     unit: str | None = None  # for whom the decision was made
     cohort: str | None = None
 
-    def row(self) -> tuple[Any, ...]:
+    def row(self) -> Row:
         """Convert to a row of the table."""
         body = None if self.body is None else _COMPACT.encode(self.body)
         return self._replace(body=body, learned=int(self.learned))  # type: ignore[arg-type]
 
     @classmethod
-    def from_rows(cls, rows: Sequence[tuple[Any, ...]]) -> list[Event]:
+    def from_rows(cls, rows: Sequence[Row]) -> list[Event]:
         """Convert from rows of the table. Most rows that are folded have no body, and are converted the short way."""
         return [
             tuple.__new__(cls, row) if row[7] is None else cls._make((*row[:7], json.loads(row[7]), *row[8:]))
@@ -134,7 +135,7 @@ def new_id(at: int) -> str:
 # Lines on stderr: one JSON object each
 
 
-def say(event: str, *, level: str = "info", **fields: Any) -> None:
+def say(event: str, *, level: str = "info", **fields: object) -> None:
     """Write one line about the service."""
     line = {"at": iso(now()), "level": level, "event": event} | fields
     print(json.dumps(line, ensure_ascii=False, default=str), file=sys.stderr, flush=True)

@@ -43,6 +43,7 @@ Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 @dataclass(frozen=True)
@@ -128,7 +129,7 @@ class Refusal(Exception):
 class Guard:
     """An ASGI application that wraps another one."""
 
-    def __init__(self, app: Any, access: Access, metrics: Metrics) -> None:
+    def __init__(self, app: App, access: Access, metrics: Metrics) -> None:
         self.app, self.access, self.metrics = app, access, metrics
         self._in_flight = self._bytes = 0
 

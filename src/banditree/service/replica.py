@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import closing, contextmanager, suppress
 from multiprocessing.connection import Connection
-from typing import Any
 
 from banditree.errors import InvalidValue
 from banditree.service.events import Event, Kind, say, say_failure
@@ -159,7 +158,7 @@ class Refolds:
         return taken
 
 
-def _start(work: Callable[..., State], *args: Any) -> Future[State]:
+def _start(work: Callable[..., State], *args: object) -> Future[State]:
     """Start work in a thread of its own, which does not keep the process alive."""
     future: Future[State] = Future()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, get_type_hints
 from urllib.parse import parse_qsl
@@ -161,7 +161,7 @@ class _Query(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-def query_model(handler: Any) -> type[BaseModel]:
+def query_model(handler: Callable[..., object]) -> type[BaseModel]:
     """Describe the query parameters of a handler: its keyword parameters."""
     types = get_type_hints(handler)
     parameters = [each for each in inspect.signature(handler).parameters.values() if each.name != "request"]
@@ -202,7 +202,7 @@ ANSWERED = {200: "Done.", 201: "Decided or created, and stored.", 304: "Nothing 
 ALWAYS = (401, 403, 404, 408, 422, 503)  # errors that every route may answer with
 
 
-def describe(app: FastAPI, service: Any) -> None:
+def describe(app: FastAPI, service: object) -> None:
     """Add the routes to the application that writes the OpenAPI description."""
     for route in TABLE:
         responses: dict[int | str, Json] = {}

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from banditree.base.arrays import Array
 from banditree.base.files import reason
 from banditree.catalogue.read import read_catalogue
 from banditree.data.features import Features
@@ -103,7 +104,7 @@ def make_plan(
     return replace(plan_of(name, source, settings, catalogue), updates_settings=updates_settings)
 
 
-def _is_list_of_text(value: Any) -> bool:
+def _is_list_of_text(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(part, str) for part in value)
 
 
@@ -175,7 +176,7 @@ def _evidence(source: Source, tree: Tree, settings: Settings) -> Json | None:
     return _counts(list(places), np.bincount(codes), np.bincount(codes, log.rewards), source.weight)
 
 
-def _counts(arms: Sequence[str], plays: Any, rewards: Any, weight: float) -> Json:
+def _counts(arms: Sequence[str], plays: Array, rewards: Array, weight: float) -> Json:
     tried = np.flatnonzero(np.asarray(plays) > 0).tolist()
     return {
         "arms": [arms[place] for place in tried],
@@ -237,7 +238,7 @@ class _Server(uvicorn.Server):
         super().__init__(config)
         self._service = service
 
-    async def shutdown(self, sockets: Any = None) -> None:
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._service.hub.close()
         await super().shutdown(sockets)
 

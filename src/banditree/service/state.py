@@ -404,7 +404,7 @@ def _is_earned(event: Event) -> bool:
     return event.cohort != Cohort.PAUSED and event.kind in (Kind.REWARD, Kind.DEFAULT)
 
 
-def _learn(policy: Policy, event: Event, context: Any) -> bool:
+def _learn(policy: Policy, event: Event, context: object) -> bool:
     """Learn from a reward; a policy with contexts cannot learn without one. Returns whether it did."""
     if policy.dim is None:
         context = None
@@ -427,7 +427,7 @@ def change_tree(tree: Tree | None, body: Json) -> Tree:
     return tree
 
 
-def digest(content: Any) -> str:
+def digest(content: object) -> str:
     """Return a short text that is the same for the same content, such as arms and their paths, in any order."""
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:32]
 
@@ -474,7 +474,7 @@ class Voids:
             return False
         return any(decision.n < n and first <= decision.at <= last for n, first, last in self._spans)
 
-    def conditions(self) -> Iterator[tuple[str, Sequence[Any]]]:
+    def conditions(self) -> Iterator[tuple[str, Sequence[object]]]:
         """Yield SQL conditions, and their values; every decision that is voided fulfils one of them."""
         for column, names in (("id", sorted(self._ids)), ("unit", list(self._units))):
             for start in range(0, len(names), CHUNK):

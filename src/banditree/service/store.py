@@ -15,7 +15,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from banditree.base.files import find_target
 from banditree.errors import BadPath, BanditreeError, InvalidValue
-from banditree.service.events import Clock, Event, Kind, now
+from banditree.service.events import Clock, Event, Kind, Row, now
 
 COLUMNS = ", ".join(Event._fields)
 LIGHT = COLUMNS.replace(
@@ -109,7 +109,7 @@ class EventLog(ABC):
     def settled(self, wait: float = 0.0) -> int:
         """Return a number up to which no event is still to come; wait some seconds for the last one that was given."""
 
-    def run(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+    def run(self, statement: str, values: Sequence[object] = ()) -> list[Row]:
         """Run one statement, written with question marks, and fetch its rows."""
         try:
             cursor = self._connection.execute(statement.replace("?", self.MARK), values)
@@ -218,7 +218,7 @@ class EventLog(ABC):
     ) -> list[Event]:
         """Return up to ``limit`` events with ``after < n <= until``, in order."""
         where: str = "n > ?"
-        values: list[Any] = [after]
+        values: list[object] = [after]
         if until is not None:
             where, values = f"{where} AND n <= ?", [*values, until]
         if experiment is not None:  # joined with '' so that no store takes its index, and sorts, but reads in order
@@ -234,14 +234,14 @@ class EventLog(ABC):
             yield page
             after = page[-1].n
 
-    def _select(self, where: str, values: Sequence[Any], columns: str = COLUMNS) -> list[Event]:
+    def _select(self, where: str, values: Sequence[object], columns: str = COLUMNS) -> list[Event]:
         return Event.from_rows(self.run(f"SELECT {columns} FROM banditree_events WHERE {where}", values))
 
     def of_kinds(self, *kinds: str) -> list[Event]:
         """Return all events of these kinds, which must not be about single decisions."""
         return self._select(f"id IS NULL AND kind IN ({', '.join('?' * len(kinds))}) ORDER BY n", kinds)
 
-    def count(self, where: str, values: Sequence[Any]) -> int:
+    def count(self, where: str, values: Sequence[object]) -> int:
         """Count the events that fulfil a condition."""
         return int(self.run(f"SELECT COUNT(*) FROM banditree_events WHERE {where}", values)[0][0])
 

@@ -13,10 +13,11 @@ from hashlib import sha256
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic_core import from_json, to_json
 
 from banditree import __version__
+from banditree.base.arrays import Places
+from banditree.beliefs import Rows
 from banditree.errors import BanditreeError
 from banditree.policy import Policy
 from banditree.policy.saving import from_bytes
@@ -27,6 +28,7 @@ from banditree.service.events import Cohort, Event, Json, Kind, group, iso
 from banditree.service.lift import Moments, compare
 from banditree.service.state import State, learn_sums
 from banditree.service.store import EventLog
+from banditree.tree.shape import Shape
 
 ANSWERED = (
     *("id", "at", "arm", "propensity", "propensity_overall", "reward", "path", "steps", "arms", "propensities"),
@@ -96,14 +98,14 @@ def nodes(policy: Policy, depth: int | None, under: Sequence[str] = (), search: 
                     "plays": plays[place],
                     "reward": rewards[place],
                     "mean": means[place],
-                    "interval": None if intervals[place] is None else list(intervals[place]),
+                    "interval": intervals[place],
                     "children": last - first,
                 }
             )
     return {"nodes": rows, "left_out": left_out}
 
 
-def _beliefs(rows: Any, chosen: NDArray[np.intp]) -> tuple[list[float], list[float], list[Any]]:
+def _beliefs(rows: Rows, chosen: Places) -> tuple[list[float], list[float], list[tuple[float, float] | None]]:
     """Return plays, mean and interval of some nodes; with contexts, the mean is that of the rewards seen."""
     plays = rows.plays(chosen)
     if rows.dim is not None:
@@ -114,7 +116,7 @@ def _beliefs(rows: Any, chosen: NDArray[np.intp]) -> tuple[list[float], list[flo
     return plays.tolist(), rows.mean(chosen, None)[:, 0].tolist(), intervals
 
 
-def _children(shape: Any, node: int) -> tuple[int, int]:
+def _children(shape: Shape, node: int) -> tuple[int, int]:
     return (0, 0) if shape.content[node] >= 0 else (int(shape.start[node]), int(shape.start[node + 1]))
 
 
@@ -356,7 +358,7 @@ def _column(feature: str) -> str:
     return f"context_{feature}" if feature in (*ANSWERED, *ASKED, *VERSIONS) else feature
 
 
-def _cell(value: Any) -> Any:
+def _cell(value: object) -> object:
     return to_json(value).decode() if isinstance(value, list | dict | bool) else value
 
 
