@@ -20,7 +20,7 @@ from banditree.base.result import Result
 from banditree.base.tables import Table, frame
 from banditree.base.words import count, number
 from banditree.errors import InvalidType, InvalidValue
-from banditree.problems.instance import AnyInstance
+from banditree.problems.instance import AnyInstance, describe
 from banditree.simulation import files
 from banditree.simulation.statistics import OverSeeds, over_seeds
 from banditree.tree.build import Name
@@ -182,7 +182,7 @@ class Runs(Result):
             clusters={name: [run.clusters for run in of_policy] for name, of_policy in runs.items()},
             plays=plays,
             arms=arms,
-            problem=repr(problem),
+            problem=describe(problem),
             instance=instance,
             built=built or {},
             replicates=replicates,
