@@ -272,7 +272,7 @@ class Service:
         shares = {arm: weight / edge.BILLION for arm, weight in weights.items()}
         return json_response(200, {"weights": shares, "event": standing.event})
 
-    async def _standing(self, state: State, group: str = "policy") -> edge.Standing:
+    async def _standing(self, state: State, group: str = "policy") -> edge.Published:
         return await self.engine.look(lambda its: self._shelf.take(its, self.engine.salt, group), state)
 
     async def _do(self, request: Request, command: commands.Command) -> Response:

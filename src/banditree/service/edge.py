@@ -34,7 +34,7 @@ KEPT = 4  # earlier trees
 # What a client needs
 
 
-class Standing(NamedTuple):
+class Published(NamedTuple):
     """A policy and what else decisions depend on, as they are after an event."""
 
     event: int
@@ -47,10 +47,10 @@ class Shelf:
     """The policies of the experiments as bytes, made again only when they have changed."""
 
     def __init__(self) -> None:
-        self._kept: dict[tuple[str, str], tuple[object, Standing]] = {}
+        self._kept: dict[tuple[str, str], tuple[object, Published]] = {}
         self._loaded: dict[str, tuple[bytes, Policy]] = {}
 
-    def take(self, state: State, salt: str, group: str = Cohort.POLICY) -> Standing:
+    def take(self, state: State, salt: str, group: str = Cohort.POLICY) -> Published:
         """Return how the policy of a group stands. Nothing may change the state meanwhile."""
         policy = state.policy if group == Cohort.POLICY else state.control
         if policy is None:
@@ -72,7 +72,7 @@ class Shelf:
         )
         data = policy.to_bytes()
         tag = f'"{hashlib.sha256(data + about.encode()).hexdigest()[:32]}"'
-        standing = Standing(state.changed_at, data, about, tag)
+        standing = Published(state.changed_at, data, about, tag)
         self._kept[state.name, group] = version, standing
         return standing
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 _COMPACT = json.JSONEncoder(separators=(",", ":"))
 MAIN = "main"  # the experiment of the routes that name none
 Json = dict[str, Any]  # an object as JSON has it
-Row = tuple[Any, ...]  # of a database
+Record = tuple[Any, ...]  # of a database
 
 
 class Kind:
@@ -63,13 +63,13 @@ class Event(NamedTuple):
     unit: str | None = None  # for whom the decision was made
     cohort: str | None = None
 
-    def row(self) -> Row:
+    def row(self) -> Record:
         """Convert to a row of the table."""
         body = None if self.body is None else _COMPACT.encode(self.body)
         return self._replace(body=body, learned=int(self.learned))  # type: ignore[arg-type]
 
     @classmethod
-    def from_rows(cls, rows: Sequence[Row]) -> list[Event]:
+    def from_rows(cls, rows: Sequence[Record]) -> list[Event]:
         """Convert from rows of the table. Most rows that are folded have no body, and are converted the short way."""
         return [
             tuple.__new__(cls, row) if row[7] is None else cls._make((*row[:7], json.loads(row[7]), *row[8:]))

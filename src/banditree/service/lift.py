@@ -27,7 +27,7 @@ from banditree.service.events import Cohort, Event, Json, Kind
 Verdict = Literal["better", "worse", "cannot tell"]
 Number = float | NDArray[np.float64]
 Entry = tuple[str | None, float, float]  # a unit, and decisions and reward that are added to it
-Outcome = tuple[str, float, bool]  # an arm, its reward, and whether it is learned
+Earned = tuple[str, float, bool]  # an arm, its reward, and whether it is learned
 
 ALPHA = 0.05  # one minus the coverage of the interval
 TIGHTEST = 2_000  # units at which the interval is tightest, compared with others that are valid at all times
@@ -215,7 +215,7 @@ class Account:
         for cohort, of_cohort in entries.items():
             self.groups[cohort].add(of_cohort)
 
-    def settle(self, cohort: str | None, unit: str | None, outcomes: Sequence[Outcome]) -> None:
+    def settle(self, cohort: str | None, unit: str | None, outcomes: Sequence[Earned]) -> None:
         """Count a decision with all that it has earned."""
         if cohort != Cohort.PAUSED:
             self.groups[cohort or Cohort.ALL].add([(unit, 1.0, _total(outcomes))])
@@ -229,7 +229,7 @@ class Account:
         """Return the sums of a group."""
         return self.groups[cohort].moments if cohort in self.groups else Moments()
 
-    def moments_with(self, settled: Iterable[tuple[str | None, str | None, Sequence[Outcome]]]) -> dict[str, Moments]:
+    def moments_with(self, settled: Iterable[tuple[str | None, str | None, Sequence[Earned]]]) -> dict[str, Moments]:
         """Return the sums of the groups as they are once these decisions, too, are settled; nothing changes."""
         entries: dict[str, list[Entry]] = {cohort: [] for cohort in self.groups}
         for cohort, unit, outcomes in settled:
@@ -269,7 +269,7 @@ class Account:
         return account
 
 
-def _total(outcomes: Sequence[Outcome]) -> float:
+def _total(outcomes: Sequence[Earned]) -> float:
     return sum(reward for _, reward, _ in outcomes)
 
 

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from banditree.base.files import find_target
 from banditree.errors import BadPath, BanditreeError, InvalidValue
-from banditree.service.events import Clock, Event, Kind, Row, now
+from banditree.service.events import Clock, Event, Kind, Record, now
 
 COLUMNS = ", ".join(Event._fields)
 LIGHT = COLUMNS.replace(
@@ -109,7 +109,7 @@ class EventLog(ABC):
     def settled(self, wait: float = 0.0) -> int:
         """Return a number up to which no event is still to come; wait some seconds for the last one that was given."""
 
-    def run(self, statement: str, values: Sequence[object] = ()) -> list[Row]:
+    def run(self, statement: str, values: Sequence[object] = ()) -> list[Record]:
         """Run one statement, written with question marks, and fetch its rows."""
         try:
             cursor = self._connection.execute(statement.replace("?", self.MARK), values)

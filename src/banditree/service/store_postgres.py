@@ -18,7 +18,7 @@ from functools import partial
 from typing import Any
 
 from banditree.errors import BadPath, InvalidValue, missing_extra
-from banditree.service.events import Clock, Event, Row
+from banditree.service.events import Clock, Event, Record
 from banditree.service.store import COLUMNS, KEEP, Conflict, EventLog, Kept, StoreUnavailable, unavailable
 
 try:
@@ -197,7 +197,7 @@ class PostgresLog(EventLog):
         return partial(PostgresLog, self.address, reads_only=True)
 
 
-def _values(event: Event) -> Row:
+def _values(event: Event) -> Record:
     """Return the values of an event's row, without its number."""
     row = event.row()
     return (*row[:NUMBER_PLACE], *row[NUMBER_PLACE + 1 :])
