@@ -178,18 +178,10 @@ def check_named(wanted: Sequence[object]) -> None:
 def load(
     source: object, wanted: Sequence[str], *, max_bytes: int = MAX_BYTES, error: type[TableError] = TableError
 ) -> Columns:
-    """Read the wanted columns of a table.
+    """Read the wanted columns of a CSV (gzipped too) or Parquet file, a data frame, or a mapping of columns.
 
-    Parameters
-    ----------
-    source
-        The path of a CSV (gzipped too) or Parquet file, a data frame that narwhals knows, or a mapping of columns.
-    wanted
-        The names of the columns. A missing column is an ``error`` at once, because nothing else can be checked.
-    max_bytes
-        The most bytes that a gzipped file may expand to.
-    error
-        The error to raise if columns are missing.
+    A missing column is an ``error`` at once, because nothing else can be checked; a gzipped file may expand to at most
+    ``max_bytes``.
     """
     check_named(wanted)
     if isinstance(source, str | os.PathLike):
