@@ -336,6 +336,15 @@ def test_whether_knowing_who_asks_pays_is_said_in_words() -> None:
     assert ope.contest([bt.ATS, bt.TS], noise, tree=TREE).contexts_verdict == ""
 
 
+def test_a_difference_of_rounding_errors_is_none() -> None:
+    """Each size goes with one arm, so that both policies would earn what the log has; they differed by 5e-17."""
+    rows = range(60)
+    table = {"arm": [i % 5 for i in rows], "reward": [i % 2 for i in rows], "size": [f"{38 + i % 3}" for i in rows]}
+    log = bt.read_log(table, arm="arm", reward="reward", propensity="estimated", context={"size": "category"})
+    result = ope.contest([bt.LinATS, bt.ATS, bt.TS], log, tree=bt.Tree(5))
+    assert result.contexts_verdict.startswith("The log cannot tell")
+
+
 def test_policies_with_features_are_evaluated_and_replayed_by_their_features() -> None:
     log, *_ = contextual(200, 19)
     features = bt.Features({"x": (0, 1)})

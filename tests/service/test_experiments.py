@@ -515,6 +515,10 @@ def test_with_contexts_the_default_policy_is_linats_and_it_starts_from_a_log_wit
         before = service.engine.states[MAIN].to_bytes()
     with inside(plan_of(MAIN, source, settings, "refuse"), store=tmp_path / "decisions.db") as (service, _):
         assert service.engine.states[MAIN].to_bytes() == before
+    (tmp_path / "past.csv").write_text("shown,click,size\na,1,38\na,0,XL\nc,1,40\n")  # levels that look like numbers
+    sizes = plan_of(MAIN, source, Settings(features=parse_context("size=38|40|XL")), "refuse")
+    assert sizes.evidence is not None
+    assert len({tuple(context) for context in sizes.evidence["contexts"]}) == 3
 
 
 @pytest.mark.parametrize("wrong", ["age", "age=", "age=1..x", "age=1..2,age=3..4", "device=phone"])

@@ -514,7 +514,8 @@ def _read_contexts(
         before = len(table.problems)
         numbers = table.numbers(column, if_empty=if_empty, truths=True)
         if declared is None:
-            hint = f"is not a number; if these are categories, say so: context={{{column!r}: 'category'}}"
+            how = f"context={{{column!r}: 'category'}}, or --context {column}:category"
+            hint = f"is not a number; if these are categories, say so: {how}"
             table.problems[before:] = [
                 replace(one, message=one.message.replace("is not a number", hint)) for one in table.problems[before:]
             ]

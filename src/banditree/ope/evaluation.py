@@ -33,6 +33,7 @@ MAX_UNSUPPORTED = 0.05  # with more of its probability on arms without rows, a t
 MIN_EFFECTIVE_ROWS = 30  # with fewer effective rows, a normal interval cannot be trusted
 MIN_EFFECTIVE_CONTRIBUTIONS = 10  # rows that determine the standard error, without which it cannot be trusted either
 POWER = NormalDist().inv_cdf(0.8)  # enough rows to detect the estimated difference 4 times in 5
+ROUNDING = 1e-12  # of a value: estimates that differ by less are equal
 SMALLEST_SHARE = 0.01  # a difference below this share of the logging policy's value is not worth more rows
 MAX_NAMED = 5  # arms named in the sentence, at most
 
@@ -497,6 +498,7 @@ def compare(estimate: Estimate, other: Estimate, *, adaptive: bool, confidence: 
     else:
         value, se = groups.mean_and_error(by_row)
         se = se if is_logged else max(se, estimate.least, other.least)
+    se = max(se, ROUNDING * max(abs(estimate.value), abs(other.value)))
     return Difference(value, se, confidence, groups.contributions(by_row), rare, estimate.events)
 
 

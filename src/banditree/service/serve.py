@@ -21,6 +21,7 @@ from banditree.base.files import reason
 from banditree.catalogue.read import read_catalogue
 from banditree.data.features import Features
 from banditree.data.items import read_tree
+from banditree.data.log import CATEGORY
 from banditree.errors import BadPath, BanditreeError, InvalidValue, missing_extra
 from banditree.errors.checks import positive, split_names
 from banditree.ope import read_log
@@ -156,10 +157,9 @@ def _evidence(source: Source, tree: Tree, settings: Settings) -> Json | None:
         return None
     if source.log_arm is None or source.log_reward is None:
         raise InvalidValue("--log needs --log-arm and --log-reward, the columns of what was shown and its reward")
-    context = list(source.log_context)
-    if not context and settings.features is not None:
-        context = list(Features.from_dict(settings.features).spec)
-    log = read_log(source.log, arm=source.log_arm, reward=source.log_reward, context=context)
+    spec = {} if settings.features is None else Features.from_dict(settings.features).spec
+    kinds = {name: CATEGORY if _has_text_levels(spec.get(name)) else None for name in source.log_context or spec}
+    log = read_log(source.log, arm=source.log_arm, reward=source.log_reward, context=kinds)
     ids = [str(arm) for arm in tree.ids(log.places(tree)).tolist()]
     policy = settings.build(tree)
     if policy.dim is not None:
@@ -174,6 +174,10 @@ def _evidence(source: Source, tree: Tree, settings: Settings) -> Json | None:
     places = {arm: place for place, arm in enumerate(dict.fromkeys(ids))}
     codes = np.array([places[arm] for arm in ids], np.intp)
     return _counts(list(places), np.bincount(codes), np.bincount(codes, log.rewards), source.weight)
+
+
+def _has_text_levels(feature: object) -> bool:
+    return isinstance(feature, list) and isinstance(feature[0], str)
 
 
 def _counts(arms: Sequence[str], plays: Array, rewards: Array, weight: float) -> Json:
