@@ -193,7 +193,11 @@ def times(values: Sequence[object]) -> tuple[Times, Wrong]:
         elif len(has_zone) > 1 and moment.tzinfo is None:
             zone = "has no time zone, but other rows have one; give all rows a time zone, or none"
             wrong[at] = f"{quote(values[at])} {zone}"
-    return np.array([None if moment is None else _in_utc(moment) for moment in moments], "datetime64[us]"), wrong
+    in_utc = [
+        moment if moment is None or moment.tzinfo is None else moment.astimezone(UTC).replace(tzinfo=None)
+        for moment in moments
+    ]
+    return np.array(in_utc, "datetime64[us]"), wrong
 
 
 def _numeric_times(values: Sequence[object]) -> tuple[Times, Wrong]:
@@ -212,7 +216,3 @@ def _moment(value: Any) -> datetime | None:
         return datetime.fromisoformat(value.strip())
     except (AttributeError, ValueError):
         return None
-
-
-def _in_utc(moment: datetime) -> datetime:
-    return moment if moment.tzinfo is None else moment.astimezone(UTC).replace(tzinfo=None)

@@ -18,7 +18,6 @@ from pydantic import BaseModel, Field, ValidationError
 
 from banditree import __version__
 from banditree.errors import BanditreeError
-from banditree.policy import Policy
 from banditree.service import choosing, commands, edge, routes, schema, views
 from banditree.service.commands import Refused
 from banditree.service.engine import Engine
@@ -62,7 +61,9 @@ class Service:
         self.metrics, self.hub = Metrics(), Hub()
         self._reader: EventLog | None = None
         self._reading = threading.Lock()
-        self._copy = lru_cache(MAX_COPIES)(self._copy_policy)  # so that looking at it does not hold up decisions
+        self._copy = lru_cache(MAX_COPIES)(  # of a version, so that looking at it does not hold up decisions
+            lambda name, version: views.on_whole_tree(engine.states[name].policy.to_bytes())
+        )
         self._outlooks: dict[str, tuple[tuple[int, ...], float, Json]] = {}
         self._looking = asyncio.Lock()
         self._shelf, self._past = edge.Shelf(), edge.Past()
@@ -415,9 +416,6 @@ class Service:
                 lambda: json.dumps(views.nodes(self._copy(state.name, state.version), depth, path, search))
             )
         return Response(content, media_type="application/json")
-
-    def _copy_policy(self, name: str, version: tuple[int, ...]) -> Policy:
-        return views.on_whole_tree(self.engine.states[name].policy.to_bytes())
 
     async def list_arms(self, request: Request) -> Response:
         state = self._state(request)
