@@ -93,8 +93,8 @@ def _wins(state: State, limits: AnyLimits | None, context: Floats | None, node: 
 COLUMNS = ("path", "plays", "mean", "interval", "trust")
 # Words for the concentration of the arms or clusters below a node, by its lower bound.
 ALIKE = ((300.0, "nearly equal"), (30.0, "alike"), (6.0, "loosely alike"), (0.0, "hardly alike"))
-MIN_DRAWS, MAX_DRAWS = 2_000, 20_000  # of the means of all arms
-MEANS_DRAWN, BLOCK = 2_000_000, 1_000_000  # about how many means are drawn in all, and at once
+MIN_DRAWS, USUAL_DRAWS, MAX_DRAWS = 100, 2_000, 20_000  # of the means of all arms
+MEANS_DRAWN, MOST_DRAWN, BLOCK = 2_000_000, 20_000_000, 1_000_000  # how many means are drawn in all, and at once
 NO_CONTEXT = "needs context="  # shown instead of an interval that depends on one
 
 
@@ -156,7 +156,7 @@ def remaining(state: State, context: Floats | None) -> Remaining:
     rows, leaves = state.rows.unsharpened(), state.walked_tree.shape.node_of
     best = int(np.argmax(rows.mean(leaves, None if context is None else context[None])[:, 0]))
     rng = np.random.default_rng(0)
-    n_draws = min(max(MEANS_DRAWN // len(leaves), MIN_DRAWS), MAX_DRAWS)
+    n_draws = _n_draws(len(leaves))
     block = max(1, BLOCK // len(leaves))
     gains = []
     for start in range(0, n_draws, block):
@@ -164,6 +164,16 @@ def remaining(state: State, context: Floats | None) -> Remaining:
         gains.append(means.max(axis=0) - means[best])
     gain = np.concatenate(gains)
     return Remaining(float(gain.mean()), float(np.quantile(gain, 0.95)))
+
+
+def _n_draws(n_arms: int) -> int:
+    """Return how often the means of all arms are drawn: less often where that would take minutes.
+
+    >>> [_n_draws(n) for n in (10, 1_000, 10_000, 100_000, 1_000_000)]
+    [20000, 2000, 2000, 200, 100]
+    """
+    wanted = max(MEANS_DRAWN // n_arms, min(MOST_DRAWN // n_arms, USUAL_DRAWS))
+    return min(max(wanted, MIN_DRAWS), MAX_DRAWS)
 
 
 def _names(columns: Any) -> tuple[str, ...]:
