@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import repeat
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
@@ -62,9 +63,9 @@ def _common_leaves(new: Tree, old: Tree) -> tuple[NDArray[np.int32], NDArray[np.
     n = len(old.arms)
     if new.arms[:n] == old.arms:  # arms were added or moved: nothing to look up
         return new.shape.node_of[:n], old.shape.node_of
-    pairs = [(at, old.index[arm]) for at, arm in enumerate(new.arms) if arm in old.index]
-    new_positions, old_positions = np.array(pairs, np.intp).reshape(-1, 2).T
-    return new.shape.node_of[new_positions], old.shape.node_of[old_positions]
+    positions = np.fromiter(map(new.index.get, old.arms, repeat(-1)), np.intp, n)  # of the old arms in the new tree
+    in_both = positions >= 0
+    return new.shape.node_of[positions[in_both]], old.shape.node_of[in_both]
 
 
 def priors_of_new(
