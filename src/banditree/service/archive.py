@@ -10,7 +10,7 @@ from pathlib import Path
 
 from banditree.base.words import count
 from banditree.errors import BadFile, BadPath, BanditreeError, InvalidValue, missing_extra
-from banditree.service.events import Event, Json, Kind, from_iso
+from banditree.service.events import AT_ONCE, Event, Json, Kind, from_iso
 from banditree.service.replica import first_state, known_settings, pages_of
 from banditree.service.settings import Settings
 from banditree.service.state import tree_of_fold
@@ -132,6 +132,13 @@ def fold_event(log: EventLog, name: str, n: int, data: bytes, settings: Settings
 # Stores of version 0.3, which kept folds of archived events among the snapshots
 
 
+DEFAULTS_AT_ONCE = (
+    f"UPDATE banditree_events SET learned = {AT_ONCE} WHERE kind = '{Kind.DEFAULT}' AND learned = 1 AND NOT EXISTS ("
+    "SELECT 1 FROM banditree_events AS its WHERE its.experiment = banditree_events.experiment AND "
+    f"its.id = banditree_events.id AND its.kind = '{Kind.DECISION}')"
+)
+
+
 def adopt_archive(log: EventLog) -> None:
     """Replace what version 0.3 archived by events with the same folds, whatever its settings were."""
     archived = int(log.fact("archived") or 0)
@@ -157,6 +164,7 @@ def adopt_archive(log: EventLog) -> None:
             fold = fold_event(log, name, int(n), bases[name][1], known.get(name, (None, 0))[0])
             log.run("DELETE FROM banditree_events WHERE experiment = ? AND n <= ?", (name, archived))
             log.insert([fold])
+        log.run(DEFAULTS_AT_ONCE)
         log.drop_fact("archived")
         log.run("DELETE FROM banditree_snapshots")
         log.commit()

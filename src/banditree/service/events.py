@@ -43,11 +43,15 @@ class Cohort:
     VOIDED = "void"  # a reward that came in after its decision was voided
 
 
+AT_ONCE = 2
+
+
 class Event(NamedTuple):
     """One entry of the log.
 
     A decision has its own id, which later events about it carry too, with its unit and cohort; events about a whole
-    experiment have none. ``learned`` says whether a reward counts, so that the fold depends only on the log.
+    experiment have none. ``learned`` says whether a reward counts, so that the fold depends only on the log; `AT_ONCE`
+    also that it waits for no window, because its decision is not in the log.
     """
 
     at: int  # microseconds since 1970, UTC
@@ -56,7 +60,7 @@ class Event(NamedTuple):
     position: int = 0  # in a slate, of the arm that earned the reward
     arm: str | None = None  # the first arm chosen, or the one that earned the reward
     value: float | None = None
-    learned: bool = False
+    learned: int = False
     body: Json | None = None  # further details, as JSON
     n: int = 0  # its number in the log, from 1; 0 until it is stored
     experiment: str = MAIN

@@ -16,7 +16,7 @@ from banditree.errors import BadFile, BanditreeError
 from banditree.policy import Policy
 from banditree.policy.saving import from_bytes
 from banditree.policy.state import hold
-from banditree.service.events import Cohort, Event, Json, Kind, say
+from banditree.service.events import AT_ONCE, Cohort, Event, Json, Kind, say
 from banditree.service.lift import Account, Moments, Windows
 from banditree.service.settings import Settings
 from banditree.tree import Tree
@@ -172,9 +172,10 @@ class State:
         With a default reward, all rewards of a decision are learned at that moment: if rewards were
         learned as they come in, successes would be ahead of the missing ones. Without one, they are.
         """
-        is_open, has_default = windows.add(event), self.settings.default_reward is not None
-        is_reward = event.kind == Kind.REWARD or (event.kind == Kind.DEFAULT and not has_default)
-        waits = has_default and (is_open or not self.settings.learn_late)
+        is_open = windows.add(event)
+        at_once = self.settings.default_reward is None or event.learned == AT_ONCE
+        is_reward = event.kind == Kind.REWARD or (event.kind == Kind.DEFAULT and at_once)
+        waits = not at_once and (is_open or not self.settings.learn_late)
         if is_reward and event.learned and not waits and event.arm in self.policy.tree:
             self._try(self._learn, event)
 
