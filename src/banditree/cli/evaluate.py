@@ -39,6 +39,10 @@ NO_COLUMNS = (
     "one does not have its columns"
 )
 NO_CATEGORIES = "the arms have no categories; give them as --items FILE --path COLUMNS"
+NEEDS_ROWS = (
+    "{} looks at single rows, and these stay with DuckDB, which only sums them: give one CSV or Parquet file that fits "
+    "into memory, such as a sample of the log"
+)
 AUTO, DUCKDB, MEMORY = "auto", "duckdb", "memory"  # engines
 POLICIES = ("ATS", "TSC", "TS")
 WITH_CONTEXTS = ("LinATS", *POLICIES)  # by default, if the log has contexts
@@ -84,6 +88,7 @@ class LogOptions:
     fold: str | None = None
     engine: str = AUTO
     quiet: bool = False
+    by_row: str | None = None  # what looks at single rows, if something does
 
     def read(self) -> tuple[Log, Tree]:
         """Read the log, and the tree of its arms: from the items, from the log's own paths, or flat."""
@@ -112,6 +117,8 @@ class LogOptions:
         """Return the file, or what DuckDB opens."""
         engine = choice("--engine", self.engine, (AUTO, DUCKDB, MEMORY))
         if engine == DUCKDB or (engine == AUTO and is_lake(self.log)):
+            if self.by_row is not None:
+                raise InvalidValue(NEEDS_ROWS.format(self.by_row))
             return open_lake(self.log, [self.arm or "arm"])
         return self.log
 
@@ -191,7 +198,8 @@ def evaluate_command(
     with exit_on_error():
         output = Output(html, as_json, quiet)
         output.check(log, curves=True)
-        options = LogOptions(log, arm, reward, propensity, items, path, context, time, fold, engine, quiet)
+        by_row = "--context" if context else None
+        options = LogOptions(log, arm, reward, propensity, items, path, context, time, fold, engine, quiet, by_row)
         rows, tree = options.read()
         targets = {_target_name(name): name for name in split_names("--target", target)}
         policies = _policies(policy, rows, tree, none_by_default=bool(targets))
@@ -245,7 +253,7 @@ def replay_command(
     with exit_on_error():
         output = Output(html, as_json, quiet)
         output.check(log, curves=True)
-        rows, tree = LogOptions(log, arm, reward, propensity, items, path, context, time).read()
+        rows, tree = LogOptions(log, arm, reward, propensity, items, path, context, time, by_row="replay").read()
         result = replay(_policies(policy, rows, tree), rows, tree=tree, orders=orders, rng=rng)
         output.show(result)
         output.write_page(result, log)
