@@ -151,6 +151,14 @@ def test_the_unit_of_rewards_changes_the_numbers_alone(size: float) -> None:
     assert found.ratio_interval == (None if size == 1e-200 else pytest.approx(known.ratio_interval))
 
 
+def test_a_control_group_that_earns_next_to_nothing_gives_numbers_that_json_can_write() -> None:
+    group = Moments(400, 400, 80, 400, 80, 80, 1.0)
+    ends = compare(group, Moments(400, 400, 1e-6, 400, 1e-6, 80, 1.0)).ratio_interval
+    assert ends is not None
+    assert np.isfinite(ends).all()
+    assert compare(group, Moments(400, 400, 1e-300, 400, 1e-300, 80, 1.0)).ratio is None
+
+
 def test_sums_over_units_are_those_of_the_definition() -> None:
     rng = random.Random(1)
     account, by_unit = Account(), dict[str, list[float]]()

@@ -32,6 +32,7 @@ Earned = tuple[str, float, bool]  # an arm, its reward, and whether it is learne
 ALPHA = 0.05  # one minus the coverage of the interval
 TIGHTEST = 2_000  # units at which the interval is tightest, compared with others that are valid at all times
 MIN_UNITS = 30  # in each group before anything is said
+MAX_RATIO = 1e9  # of the groups' rewards; beyond it a ratio says nothing
 MAX_FORECAST = 1e9  # decisions; beyond it "how many more" says nothing
 
 
@@ -103,7 +104,7 @@ class Lift:
 def compare(policy: Moments, control: Moments, bound: float | None = None) -> Lift:
     """Compare the two groups. Until there are enough units, the interval is that of the ``bound`` on differences."""
     difference = policy.mean - control.mean
-    ratio = policy.mean / control.mean if control.mean > 0 else None
+    ratio = policy.mean / control.mean if control.mean > abs(policy.mean) / MAX_RATIO else None
     units = policy.units + control.units
     largest = max(policy.largest, control.largest)  # of both: a group without a reward is not known to earn nothing
     if min(policy.units, control.units) < MIN_UNITS or largest**2 == 0:  # squares of 1e-200 cannot be computed with
@@ -116,7 +117,7 @@ def compare(policy: Moments, control: Moments, bound: float | None = None) -> Li
     ratio_interval = None
     if ratio is not None and ratio > 0:
         relative = math.hypot(math.sqrt(variances[0]) / policy.mean, math.sqrt(variances[1]) / control.mean)
-        factor = math.exp(min(relative * float(radius(1.0, units)), 700.0))
+        factor = math.exp(min(relative * float(radius(1.0, units)), 600.0))  # which JSON can write
         ratio_interval = ratio / factor, ratio * factor
     percent = "" if ratio is None else f", {ratio - 1:+.1%}"
     numbers = f"{difference:+.3g} per decision{percent} (95% interval {low:+.3g} to {high:+.3g})"
