@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import banditree as bt
 from banditree.catalogue import CatalogueError
 from banditree.data import lake, lazy
 from banditree.data.log import Log, LogError
-from banditree.errors import BanditreeError, EngineFailed, InvalidType, InvalidValue, UnknownArm
+from banditree.errors import BanditreeError, EngineFailed, InvalidType, InvalidValue, MissingExtra, UnknownArm
 from tests.support.engines import ENGINES, MISSING, Make, on_duckdb
 
 TREE = bt.Tree({"x": ["a", "b", "c"], "y": ["d", "e"]})
@@ -310,6 +311,18 @@ def test_files_that_memory_need_not_hold(tmp_path: Path, name: str) -> None:
     assert log.ids == ("007", "08", "1", "d", "e")
     assert len(log) == 393
     assert len(log.split()[0]) == pytest.approx(393 / 2, abs=2)
+
+
+def test_without_duckdb_a_large_file_is_read_into_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "log.csv").write_text("item,click\na,1\n")
+    assert not lake.is_lake(tmp_path / "log.csv")
+    monkeypatch.setattr(lake, "MAX_BYTES", 10)
+    assert lake.is_lake(tmp_path / "log.csv")
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    monkeypatch.setattr(lake, "find_spec", lambda name: None)
+    assert not lake.is_lake(tmp_path / "log.csv")
+    with pytest.raises(MissingExtra, match="larger than memory need DuckDB"):
+        lake.open_lake(tmp_path / "*.csv")
 
 
 def test_files_that_cannot_be_opened(tmp_path: Path) -> None:

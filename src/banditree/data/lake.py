@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -120,10 +121,11 @@ def _fetch(frame: Any) -> list[int]:
 
 
 def is_lake(path: Path) -> bool:
-    """Whether this names several files, or a file that memory is too small for: globs, folders, lines of JSON."""
+    """Whether this names several files, lines of JSON, or, where DuckDB is installed, a file too large for memory."""
     if any(sign in str(path) for sign in "*?[") or path.is_dir():
         return True
-    return path.is_file() and (_kind(path) in LINES or path.stat().st_size > MAX_BYTES)
+    is_large = path.is_file() and path.stat().st_size > MAX_BYTES and find_spec("duckdb") is not None
+    return is_large or (path.is_file() and _kind(path) in LINES)
 
 
 def open_lake(path: Path, text: Sequence[str] = ("arm",)) -> Any:
