@@ -203,6 +203,19 @@ def test_learning_is_a_group_by(engine: Make) -> None:
         assert means(ours) == means(theirs)
 
 
+def test_rewards_outside_the_support_are_refused_whatever_their_sum(engine: Make) -> None:
+    frame = pd.DataFrame({"item": list("aabb"), "click": [2.0, -1.0, 0.0, 1.0]})
+    log = bt.read_log(engine(frame), arm="item", reward="click")
+    for kind in (bt.ATS, bt.TSC, bt.TSMax):
+        policy = kind(TREE, rng=1)
+        with pytest.raises(InvalidValue, match=r"reward -1\.0 for arm 'a' is outside \[0, 1\]; for unbounded"):
+            policy.learn(log)
+        assert policy.table()[0].plays == 0
+    unbounded = bt.UCBC(TREE, rng=1)
+    unbounded.learn(log)
+    assert unbounded.table()[0].plays == 4
+
+
 def has_chunks(engine: Make) -> bool:
     return engine is not ENGINES.get("Spark") and (
         engine is not ENGINES["Polars"] or hasattr(pl.LazyFrame, "collect_batches")

@@ -378,6 +378,9 @@ class Policy:
         if log.is_lazy and (self.dim is not None or self.belief.learns_noise):
             self._learn_chunks(log.chunks(by_name=self.dim is None or self.features is not None))
         elif log.is_lazy:
+            assert sums.bounds is not None
+            for ends, worst in zip(sums.bounds, (np.argmin, np.argmax), strict=True):  # sums may hide them
+                inputs.reward(float(ends[worst(ends)]), self._state.rows, arms[worst(ends)])
             self.update_many(arms, sums.rewards * sums.counted, plays=sums.counted)
         else:
             contexts = (
