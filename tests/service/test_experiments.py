@@ -651,6 +651,21 @@ def test_a_slate_has_a_probability_for_each_position(tmp_path: Path) -> None:
         assert row["propensities"] == slate["propensities"]
 
 
+def test_a_slate_of_a_catalogue_that_lags_is_as_long_as_what_is_left(tmp_path: Path) -> None:
+    """One arm that is gone would make an outage of all requests that name it."""
+    with inside(Plan(ARMS, replace(TSC, sticky=1000)), store=tmp_path / "decisions.db") as (_, http):
+        for k, known in ((3, ["hats0", "shoes1"]), (2, ["hats0"])):
+            asked = {"only": [*known, "gone"], "k": k, "unit": f"v{k}"}
+            first, again = (http.post("/v1/decisions", json=asked) for _ in range(2))
+            assert (first.status_code, again.status_code) == (201, 200)  # the unit keeps what is left, too
+            assert sorted(first.json()["arms"]) == sorted(known)
+            assert first.json()["unknown"] == ["gone"]
+        assert http.post("/v1/decisions", json={"only": ["hats0", "shoes1"], "k": 3}).status_code == 422
+        assert http.post("/v1/decisions", json={"only": ["gone"], "k": 2}).status_code == 422
+        none_left = {"only": ["hats0", "gone"], "exclude": ["hats0"], "k": 2}
+        assert http.post("/v1/decisions", json=none_left).status_code == 422
+
+
 def test_requests_count_by_what_they_take(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A slate by its positions, a bulk evaluation by its experiments: one with more than may wait is refused."""
     with inside(Plan(ARMS, TSC), Plan(ARMS, TSC, "b"), Plan(ARMS, TSC, "c"), store=tmp_path / "d.db") as (_, http):

@@ -62,7 +62,8 @@ def logged(http: httpx.Client) -> list[dict[str, Any]]:
 def test_the_service_knows_what_was_decided(at: At) -> None:
     service, http, client = at
     made = [client.decide(unit=f"u{i}") for i in range(100)]
-    made += [client.decide(), client.decide(k=3), client.decide(only=["s1", "gone", "h1"], exclude=["h1", "gone"])]
+    made += [client.decide(), client.decide(only=["s1", "gone", "h1"], k=3)]  # of which two are left
+    made += [client.decide(k=3), client.decide(only=["s1", "gone", "h1"], exclude=["h1", "gone"])]
     client.reward(made[0]["id"], 1)
     client.reward(made[-2]["id"], True, position=2)
     flush(client)

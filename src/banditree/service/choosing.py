@@ -59,9 +59,7 @@ def choose(standing: Standing, request: Mapping[str, Any], salt: str) -> tuple[s
     limits, unknown = _limits(standing, request)
     cohort = _cohort(standing, request.get("unit"), salt)
     policy = standing.control if cohort in (Cohort.CONTROL, Cohort.PAUSED) else standing.policy
-    k = request.get("k", 1)
-    if k > 1:
-        _check_slate(standing, limits, k)
+    k = _positions(standing, request, limits, unknown)
     choice = _choose(standing, policy, context, limits)
     arm, propensity, steps, path = choice
     body: Json = {"request": request, "arms": [arm], "path": list(path)}
@@ -91,7 +89,7 @@ def keeps(standing: Standing, arms: Sequence[str], request: Mapping[str, Any]) -
     """Whether a unit may get the arms of its last decision again."""
     only, exclude, tree = request.get("only"), request.get("exclude") or (), standing.policy.tree
     is_allowed = all(arm in tree and arm not in exclude and (not only or arm in only) for arm in arms)
-    return is_allowed and len(arms) == request.get("k", 1)
+    return is_allowed and len(arms) == _positions(standing, request, *_limits(standing, request))
 
 
 def encode_context(standing: Standing, context: object) -> Floats | None:
@@ -133,12 +131,16 @@ def _limits(standing: Standing, request: Mapping[str, Any]) -> tuple[Limits, lis
     return limits, unknown
 
 
-def _check_slate(standing: Standing, limits: Limits, k: int) -> None:
-    """Refuse a slate with more positions than arms that are allowed."""
+def _positions(standing: Standing, request: Mapping[str, Any], limits: Limits, unknown: Sequence[str]) -> int:
+    """Return how many arms to choose: fewer than asked for where only unknown ones are left to fill the slate."""
+    k = int(request.get("k", 1))
+    if k == 1:
+        return k
     excluded = set(limits.get("exclude", ()))
     n = len(set(limits["only"]) - excluded) if "only" in limits else standing.policy.tree.n_arms - len(excluded)
-    if k > n:
+    if k > n and not unknown:
         raise InvalidValue(f"k={k} must be at most {n:,}, the number of different arms that are allowed")
+    return min(k, n)
 
 
 def _choose(standing: Standing, policy: Chooser | None, context: Floats | None, limits: Limits) -> Choice:

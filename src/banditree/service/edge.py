@@ -254,7 +254,9 @@ class RecordDecision(AboutDecision):
                 raise Refused(422, f"there was no arm {arm!r} at event {made.event}")
             if (made.only and arm not in made.only) or arm in (made.exclude or ()):
                 raise Refused(422, f"arm {arm!r} is not among those that were allowed")
-        if arms[0] != made.arm or len(set(arms)) < len(arms) or len(arms) != (made.k or 1):
+        most = made.k or 1
+        least = most if all(arm in tree for arm in made.only or ()) else 1  # what is unknown fills no slate
+        if arms[0] != made.arm or len(set(arms)) < len(arms) or not least <= len(arms) <= most:
             raise Refused(422, "arms must be k different ones, of which arm is the first")
         if len(made.propensities or ()) != (len(arms) if len(arms) > 1 else 0):
             raise Refused(422, "propensities must have one probability for each position of a slate")
