@@ -17,12 +17,12 @@ from banditree.policy.algorithms import (
     ALGORITHMS,
     ATS,
     HTS,
-    HierTS,
     TS,
     TSC,
     UCB1,
     UCBC,
     UCT,
+    HierTS,
     LinATS,
     LinHTS,
     LinTS,
@@ -76,8 +76,8 @@ def __dir__() -> list[str]:
 
 __all__ = [
     "ALGORITHMS", "HTS", "TS", "ATS", "TSC", "UCB", "UCB1", "UCBC", "UCT", "Belief", "BestArm", "Beta", "Catalogue",
-    "Counts", "Decision", "Features", "Gaussian", "HierTS", "LinATS", "LinHTS", "LinTS", "LinTSC", "LinUCB", "LinUCBC", "LinUCT",
-    "Linear", "Policy", "Rule", "Runs", "Sweep", "TSMax", "Thompson", "Tree", "View", "adapters", "advise", "catalogue",
-    "cite", "clustering", "engine", "errors", "evaluate", "from_bytes", "load", "on", "ope", "plots", "problems",
-    "read_catalogue", "read_log", "replay", "report", "simulate", "sweep", "testing", "theory",
+    "Counts", "Decision", "Features", "Gaussian", "HierTS", "LinATS", "LinHTS", "LinTS", "LinTSC", "LinUCB", "LinUCBC",
+    "LinUCT", "Linear", "Policy", "Rule", "Runs", "Sweep", "TSMax", "Thompson", "Tree", "View", "adapters", "advise",
+    "catalogue", "cite", "clustering", "engine", "errors", "evaluate", "from_bytes", "load", "on", "ope", "plots",
+    "problems", "read_catalogue", "read_log", "replay", "report", "simulate", "sweep", "testing", "theory",
 ]  # fmt: skip

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from banditree.base.arrays import Floats
+from banditree.base.arrays import Array, Floats
 from banditree.errors import InvalidType, InvalidValue, MissingExtra
 from banditree.errors.checks import whole
 
@@ -27,9 +27,9 @@ except ModuleNotFoundError:
 if TYPE_CHECKING:
 
     class _Native:  # what native/bindings/stream.cpp binds
-        def __init__(self, words: NDArray[Any]) -> None: ...
+        def __init__(self, words: Array) -> None: ...
         def bits(self) -> int: ...
-        def seed(self, words: NDArray[Any]) -> None: ...
+        def seed(self, words: Array) -> None: ...
         def state(self) -> NDArray[np.uint64]: ...
         def random_fill(self, n: int) -> Floats: ...
         def integers_fill(self, k: int, n: int) -> NDArray[np.int64]: ...
@@ -76,7 +76,7 @@ Rng: TypeAlias = "np.random.Generator | Stream"  # what the engines draw from
 Seed: TypeAlias = "int | np.integer[Any] | np.random.SeedSequence | Rng | None"  # what users give as ``rng``
 
 
-def _fill(fill: Callable[[int], NDArray[Any]], size: Size) -> object:
+def _fill(fill: Callable[[int], Array], size: Size) -> object:
     if size is None:
         return fill(1)[0].item()
     return fill(int(np.prod(size, dtype=np.int64))).reshape(size)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import banditree as bt
+from banditree.base.arrays import Floats
 from banditree.beliefs.adaptive import AdaptiveRows
 from banditree.beliefs.adaptive_kinds import AROUND_STEP
 from banditree.beliefs.draws import (
@@ -25,8 +26,6 @@ from banditree.beliefs.draws import (
     normal_below,
     pick,
 )
-
-Floats = np.ndarray[Any, np.dtype[np.float64]]
 
 
 def some_draws(seed: int, n: int) -> Draws:
@@ -47,7 +46,7 @@ def brute_force(arms: Draws, coupled: Coupling) -> Floats:
         below = np.maximum(each.cdf(x), 1e-300)
         density = below.prod(axis=0) * (each.pdf(x) / below * some + odds * further.pdf(x))
         wins += chance * density.sum(axis=1) * (x[1] - x[0])
-    return wins / (1 + arms.odds.sum())
+    return np.asarray(wins / (1 + arms.odds.sum()))
 
 
 @pytest.mark.parametrize("coupled", [coupling(5, 4.0), coupling(1000, 4.0), INDEPENDENT], ids=["5", "1000", "plain"])
@@ -126,7 +125,7 @@ def test_no_arm_is_passed_over_that_could_win() -> None:
     rng = np.random.default_rng(1)
     n = 200_000
     odds = rng.uniform(-9, 9, n)
-    k, plays, spread = (np.exp(rng.uniform(*np.log(ends), n)) for ends in ((1, 3e5), (0.5, 1e5), (1e-7, 0.5)))
+    k, plays, spread = (low * (high / low) ** rng.random(n) for low, high in ((1, 3e5), (0.5, 1e5), (1e-7, 0.5)))
     total = np.minimum(rng.binomial(plays.astype(int) + 1, 1 / (1 + np.exp(-odds - rng.normal(size=n)))), plays)
 
     def draws(odds: Floats, spread: Floats) -> tuple[Floats, Floats]:

@@ -1,4 +1,4 @@
-"""A living catalogue: after any change a policy is one built anew on the new tree and fed the same rewards."""
+"""A living catalogue: after any change a policy equals one that is built on the new tree and given the same rewards."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def test_a_change_that_fails_leaves_everything_as_it_was(change: str, argument: 
 
 
 def test_the_stream_goes_on(engine: str) -> None:
-    """A change of the tree does not start the stream anew: two policies, one with a change that changes nothing."""
+    """A change of the tree does not restart the stream: two policies, one with a change that changes nothing."""
     one, two = bt.TSC(SHOP, rng=3), bt.TSC(SHOP, rng=3)
     assert run(one, 10, 0) == run(two, 10, 0)
     two.retree(SHOP)

@@ -60,6 +60,17 @@ def test_inspect_for_machines_and_for_the_hurried(items: Path) -> None:
     assert len(call("inspect", items, *COUNTS, "--quiet").stdout) < len(call("inspect", items, *COUNTS).stdout) / 2
 
 
+def test_a_catalogue_of_many_files_is_read_by_duckdb(tmp_path: Path) -> None:
+    for day in (1, 2):
+        (tmp_path / f"day={day}").mkdir()
+        rows = "".join(f"0{at % 4},0{at % 2},{int(at % 3 == 0)}\n" for at in range(200))
+        (tmp_path / f"day={day}" / "log.csv").write_text(f"item,kind,click\n{rows}")
+    names = ["--arm", "item", "--path", "kind", "--reward", "click"]
+    found = json.loads(call("inspect", tmp_path / "day=*" / "*.csv", *names, "--json").stdout)
+    assert (found["arms"], found["clusters"], found["plays"], found["successes"]) == (4, 2, 400, 134)
+    assert {(row["arm"], *row["path"]) for row in found["top"]} == {(f"0{at}", f"0{at % 2}") for at in range(4)}
+
+
 def test_simulate_shows_regret_and_traffic_and_writes_files(items: Path, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     picture, runs = tmp_path / "regret.png", tmp_path / "runs.csv"

@@ -293,8 +293,10 @@ def test_many_files_are_summed_by_duckdb(files: tuple[Path, Path], tmp_path: Pat
         ([tmp_path / "none*.csv", *options], "DuckDB cannot read"),
         ([tmp_path / "parts", *OPTIONS, "--items", items], "no order; name the column of their times"),
         ([log, *options, "--engine", "oracle"], "--engine='oracle' must be one of 'auto', 'duckdb', 'memory'"),
-        ([tmp_path / "parts", *options, "--policy", "LinATS", "--context", "day"], "kept by DuckDB"),
+        ([tmp_path / "parts", *options, "--policy", "LinATS", "--context", "day"], "--context looks at single rows"),
     ]
+    replayed = call("replay", tmp_path / "parts", *OPTIONS, "--items", items)
+    assert (replayed.exit_code, "replay looks at single rows" in replayed.stderr) == (2, True)
     for arguments, words in wrong:
         result = call("evaluate", *arguments)
         assert result.exit_code == 2

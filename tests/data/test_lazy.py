@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,10 @@ import polars as pl
 import pytest
 
 import banditree as bt
+from banditree.catalogue import CatalogueError
 from banditree.data import lake, lazy
 from banditree.data.log import Log, LogError
-from banditree.errors import BanditreeError, EngineFailed, InvalidType, InvalidValue, UnknownArm
+from banditree.errors import BanditreeError, EngineFailed, InvalidType, InvalidValue, MissingExtra, UnknownArm
 from tests.support.engines import ENGINES, MISSING, Make, on_duckdb
 
 TREE = bt.Tree({"x": ["a", "b", "c"], "y": ["d", "e"]})
@@ -71,6 +73,33 @@ def test_a_lazy_log_counts_as_the_same_rows_in_memory(engine: Make) -> None:
             found, wanted = getattr(ours, what), getattr(theirs, what)
             assert (found is None) == (wanted is None)
             assert found is None or found == pytest.approx(wanted, rel=1e-9)
+
+
+def test_a_table_of_events_is_summed_by_its_engine(engine: Make) -> None:
+    frame = made()
+    frame["kind"] = frame["item"].str.strip().map({"a": "x", "b": "x", "c": None, "d": "y", "e": "y"})
+    for reward in ("click", "spent"):
+        columns: dict[str, Any] = {"arm": "item", "path": ["kind"], "reward": reward}
+        ours, theirs = (bt.read_catalogue(source, **columns) for source in (engine(frame), frame))
+        assert ours.tree.clusters.keys() == {"x", "y", "(no kind)"}
+        order = [theirs.tree.position(arm) for arm in ours.tree.arms]
+        for what in ("plays", "successes", "reward_mean", "reward_sd"):
+            found, wanted = getattr(ours, what), getattr(theirs, what)
+            assert (found is None) == (wanted is None)
+            assert found is None or found == pytest.approx(wanted[order], rel=1e-9)
+    frame.loc[3, "kind"] = "z"
+    with pytest.raises(CatalogueError, match=r"is in \w here, but in \w in row \d; an arm has only one place"):
+        bt.read_catalogue(engine(frame), **columns)
+    with pytest.raises(CatalogueError, match="no such column; did you mean 'kind'"):
+        bt.read_catalogue(engine(frame), **columns | {"path": ["knd"]})
+
+
+def test_a_file_that_is_gone_is_said_by_the_engine() -> None:
+    table: dict[str, Any] = {"arm": "item", "path": ["kind"]}
+    rewards: list[dict[str, Any]] = [{"reward": "click"}, {"plays": "n", "successes": "s"}]
+    for given in rewards:
+        with pytest.raises(EngineFailed, match=r"the data frame failed while .*: No such file"):
+            bt.read_catalogue(pl.scan_csv("/none.csv"), **table, **given)
 
 
 def test_nothing_is_read_before_an_answer_is_wanted_and_an_engine_that_fails_is_quoted() -> None:
@@ -158,6 +187,8 @@ def test_what_looks_at_single_rows_says_where_they_are() -> None:
     plain = bt.read_log(on_duckdb(made()), **COLUMNS)
     with pytest.raises(InvalidValue, match="no order; name the column of their times"):
         plain.split()
+    with pytest.raises(InvalidType, match="log is a DuckDBPyRelation; read it first"):
+        bt.evaluate(on_duckdb(made()), "uniform", tree=TREE)
     with pytest.raises(InvalidValue, match="half_life= forgets in the order of rows"):
         bt.TS(TREE, half_life=100).learn(plain)
 
@@ -172,6 +203,19 @@ def test_learning_is_a_group_by(engine: Make) -> None:
         assert means(ours) == means(theirs)
 
 
+def test_rewards_outside_the_support_are_refused_whatever_their_sum(engine: Make) -> None:
+    frame = pd.DataFrame({"item": list("aabb"), "click": [2.0, -1.0, 0.0, 1.0]})
+    log = bt.read_log(engine(frame), arm="item", reward="click")
+    for kind in (bt.ATS, bt.TSC, bt.TSMax):
+        policy = kind(TREE, rng=1)
+        with pytest.raises(InvalidValue, match=r"reward -1\.0 for arm 'a' is outside \[0, 1\]; for unbounded"):
+            policy.learn(log)
+        assert policy.table()[0].plays == 0
+    unbounded = bt.UCBC(TREE, rng=1)
+    unbounded.learn(log)
+    assert unbounded.table()[0].plays == 4
+
+
 def has_chunks(engine: Make) -> bool:
     return engine is not ENGINES.get("Spark") and (
         engine is not ENGINES["Polars"] or hasattr(pl.LazyFrame, "collect_batches")
@@ -179,6 +223,8 @@ def has_chunks(engine: Make) -> bool:
 
 
 def test_policies_that_look_at_single_rows_read_chunks(engine: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    if engine is ENGINES.get("Ibis") and not hasattr(duckdb.DuckDBPyConnection, "fetch_record_batch"):
+        pytest.skip("Ibis 12 itself does not read rows from DuckDB 2")
     monkeypatch.setattr(lazy, "CHUNK", 150)
     frame = made()
     frame["device"] = np.where(frame["age"] % 3 == 0, "tv", "pc")
@@ -274,19 +320,31 @@ def test_files_that_memory_need_not_hold(tmp_path: Path, name: str) -> None:
     frame["item"] = frame["item"].str.strip().map({"a": "007", "b": "08", "c": "1", "d": "d", "e": "e"})
     save(frame, tmp_path)
     assert lake.is_lake(tmp_path / name) == (name != "log.csv.gz")
-    log = bt.read_log(lake.open_lake(tmp_path / name, "item"), **COLUMNS, time="at")
+    log = bt.read_log(lake.open_lake(tmp_path / name, ["item"]), **COLUMNS, time="at")
     assert log.ids == ("007", "08", "1", "d", "e")
     assert len(log) == 393
     assert len(log.split()[0]) == pytest.approx(393 / 2, abs=2)
 
 
+def test_without_duckdb_a_large_file_is_read_into_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "log.csv").write_text("item,click\na,1\n")
+    assert not lake.is_lake(tmp_path / "log.csv")
+    monkeypatch.setattr(lake, "MAX_BYTES", 10)
+    assert lake.is_lake(tmp_path / "log.csv")
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    monkeypatch.setattr(lake, "find_spec", lambda name: None)
+    assert not lake.is_lake(tmp_path / "log.csv")
+    with pytest.raises(MissingExtra, match="larger than memory need DuckDB"):
+        lake.open_lake(tmp_path / "*.csv")
+
+
 def test_files_that_cannot_be_opened(tmp_path: Path) -> None:
     with pytest.raises(InvalidValue, match=r"DuckDB cannot read .*none/\*.csv'"):
-        lake.open_lake(tmp_path / "none" / "*.csv", None)
+        lake.open_lake(tmp_path / "none" / "*.csv")
     with pytest.raises(InvalidValue, match="names no kind of files that are read"):
-        lake.open_lake(tmp_path / "*.xls", None)
+        lake.open_lake(tmp_path / "*.xls")
     with pytest.raises(InvalidValue, match="has no CSV, Parquet or NDJSON files"):
-        lake.open_lake(tmp_path, None)
+        lake.open_lake(tmp_path)
 
 
 def service_rows(n: int, overall: bool) -> list[dict[str, Any]]:
@@ -321,7 +379,7 @@ def test_an_export_of_the_service_is_the_same_log(tmp_path: Path, ending: str, o
     pd.DataFrame(cells).to_csv(tmp_path / "log.csv", index=False)
     (tmp_path / "log.ndjson").write_text("\n".join(map(json.dumps, rows)))
     known = bt.read_log(tmp_path / "log.csv")
-    log = bt.read_log(lake.open_lake(tmp_path / f"log.{ending}", None))
+    log = bt.read_log(lake.open_lake(tmp_path / f"log.{ending}"))
     assert log.is_lazy
     assert log.learned_online
     assert set(log.summed().notes) == set(known.notes)
@@ -331,6 +389,19 @@ def test_an_export_of_the_service_is_the_same_log(tmp_path: Path, ending: str, o
     assert log.counts(tree)[1] == pytest.approx(known.counts(tree)[1])
     ours, theirs = (bt.evaluate(one, "uniform", tree=tree, estimators="ips") for one in (log, known))
     assert ours["ips"].value == pytest.approx(theirs["ips"].value, rel=1e-9)
+
+
+@pytest.mark.parametrize("ending", ["csv", "ndjson"])
+def test_an_export_without_a_row_of_use_says_where_they_went(tmp_path: Path, ending: str) -> None:
+    rows = [
+        row | {"exclude": ["a"], "only": [], "withdrawn": False, "shown": row["arm"]} for row in service_rows(5, True)
+    ]
+    cells = [{name: json.dumps(v) if isinstance(v, list | bool) else v for name, v in row.items()} for row in rows]
+    pd.DataFrame(cells).to_csv(tmp_path / "log.csv", index=False)
+    (tmp_path / "log.ndjson").write_text("\n".join(map(json.dumps, rows)))
+    name = tmp_path / f"log.{ending}"
+    with pytest.raises(LogError, match="no rows; 5 rows limited by 'exclude': left out; a log needs at least one"):
+        len(bt.read_log(name if ending == "csv" else lake.open_lake(name)))
 
 
 def test_every_error_of_a_lazy_log_is_one_of_ours() -> None:

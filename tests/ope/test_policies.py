@@ -93,7 +93,7 @@ def test_the_logging_policy_as_behaviour(engine: str) -> None:
     log = bt.read_log({"arm": arms, "r": rewards}, arm="arm", reward="r")
     result = bt.evaluate(log, {"c": 1.0}, tree=TREE, behaviour=policy)
     assert abs(result["dr"].value - 0.6) < 4 * result["dr"].se
-    assert abs(result["mips"].value - 0.6) < 0.2  # clusters are the embedding, so c and d are taken as alike
+    assert abs(result["mips"].value - 0.6) < 0.2  # clusters are the embedding, so c and d are taken as equal
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 7])

@@ -89,7 +89,9 @@ def test_no_band_without_one_or_with_one_seed(runs: bt.Runs) -> None:
     assert len(runs.plot(band=None).collections) == 0
     ax = plots.regret(made_up(["TS"], n_seeds=1))
     assert len(ax.collections) == 0
-    assert ax.get_legend().get_title().get_text() == "1 seed"
+    legend = ax.get_legend()
+    assert legend is not None
+    assert legend.get_title().get_text() == "1 seed"
 
 
 def test_long_times_are_written_out_or_in_millions() -> None:
@@ -399,7 +401,7 @@ def test_long_names_leave_room_for_the_picture(kind: str, titles: list[str]) -> 
         assert extent.y0 >= figure.y0 - 1
         assert extent.x1 <= figure.x1 + 1
     names = [text.get_text() for text in (ax.get_xticklabels() if kind == "support" else ax.get_legend().get_texts())]
-    assert len(set(names)) == len(names), "no two look alike"
+    assert len(set(names)) == len(names), "no two look the same"
     assert not any(sign in name for name in names for sign in "\n\r\t")
 
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import banditree as bt
+from banditree.beliefs.adaptive_linear import AdaptiveLinearRows
 from banditree.policy import engines
 from banditree.stream import native_stream
-from banditree.beliefs.adaptive_linear import AdaptiveLinearRows
 from tests.support.helpers import ENGINES, needs_native
 
 DEEP = bt.Tree({"a": ["a1", "a2", "a3"], "d": {"b": ["b1", "b2"], "c": ["c1"]}, "e": ["e1"]})
@@ -35,7 +35,7 @@ def learned(n: int = 60, *, engine: str = "native", seed: int = 0, **options: An
 
 
 def dense(rows: AdaptiveLinearRows, copy: int, widths: Any) -> tuple[Any, Any, float]:
-    """All coefficients of one copy as one normal vector: mean (nodes, p), covariance (nodes, p, nodes, p), log evidence.
+    """All coefficients of one copy as one normal vector: mean and covariance of (nodes, p), and the log evidence.
 
     ``widths`` are the standard deviations of nodes around their parents, in units of the noise: (nodes, p).
     """

@@ -56,7 +56,7 @@ def test_by_hand(engine: str) -> None:
 
 
 def test_arms_that_share_doubt_share_their_chances(engine: str) -> None:
-    """Untried arms of one cluster are as likely the best as each other, and an arm that did well likelier than those."""
+    """Untried arms of one cluster are as likely the best as each other, and an arm that did well is likelier."""
     tree = bt.Tree({"a": [f"a{i}" for i in range(40)], "b": [f"b{i}" for i in range(41)]})
     policy = bt.ATS(tree, rng=0)
     policy.update_many(["a0"], [20.0], plays=[20])

@@ -202,7 +202,7 @@ def test_wide_nodes_agree_draw_for_draw(name: str) -> None:
 
 @needs_native
 def test_the_engines_agree_on_the_best_arm() -> None:
-    """Tenths of rewards do not add up exactly, and means that should tie may not; the engines must err alike."""
+    """Tenths of rewards do not add up exactly, and means that should tie may not; the engines must agree."""
     tree = bt.Tree({"c": 3})
     for seed in range(400):
         native, readable = twins(lambda tree, rng: bt.TSMax(tree, rng=rng), tree, 0)

@@ -124,7 +124,7 @@ def test_choices_are_as_likely_as_the_beliefs_say(name: str, shape: str, engine:
 
 @needs_native
 def test_a_planted_error_is_found() -> None:
-    """The same statistic against the law of a walk that divides by what is left afterwards, instead of walking anew."""
+    """The same statistic against the law of a walk that divides by the remaining probability."""
     policy = bt.TSC(bt.Tree({"x": ["a", "b"], "y": ["d", "e"]}), rng=3)
     policy.update_many(["a", "b", "d", "e"], [2, 8, 5, 5], plays=[10, 10, 10, 10])
     allowed = ["a", "d", "e"]

@@ -130,7 +130,7 @@ def test_ties_of_an_index_share(engine: str) -> None:
 @needs_native
 @pytest.mark.parametrize("name", ["UCB1", "UCBC", "UCT", "LinUCB", "LinUCBC"])
 def test_an_index_chosen_natively_is_never_impossible(name: str) -> None:
-    """Both engines round alike where indices are near to each other: what was chosen has a probability above 0."""
+    """Both engines round the same where indices are close: what was chosen has a probability above 0."""
     policy = make(name, bt.Tree({"x": 20, "y": 15}), 1)
     rng = np.random.default_rng(3)
     for _ in range(400):

@@ -61,7 +61,7 @@ def exclusions(policy: bt.Policy) -> dict[str, list[Any]]:
 
 @pytest.mark.parametrize("world", WORLDS)
 def test_excluded_arms_are_as_if_they_were_not_there(world: str) -> None:
-    """The readable engine integrates anew without them, by other panels. One answer does not depend on those before."""
+    """The readable engine integrates again without them, by other panels. An answer does not depend on earlier ones."""
     policy, readable = policy_of(world), policy_of(world, "readable")
     for arms in exclusions(policy).values():
         found, fresh = policy.propensities(exclude=arms), policy_of(world).propensities(exclude=arms)

@@ -1,4 +1,4 @@
-"""Mixed effects: widths of levels and slopes, both kinds of rewards, any depth, and both engines alike."""
+"""Mixed effects: widths of levels and slopes, both kinds of rewards, any depth, and the same on both engines."""
 
 from __future__ import annotations
 

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import gzip
+import math
+import os
+import shutil
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from pyarrow import parquet
@@ -17,7 +21,7 @@ from banditree.service.archive import archive
 from banditree.service.events import MAIN, iso, now
 from banditree.service.settings import Plan, Settings
 from banditree.service.store import open_log
-from tests.support.serving import inside
+from tests.support.serving import inside, until
 
 ARMS = {f"{kind}{i}": [kind] for kind in ("hats", "caps") for i in range(2)}
 OLD = Path(__file__).with_name("archived-by-0.3.sql.gz")
@@ -42,6 +46,25 @@ def test_a_store_that_03_archived_opens_with_any_options(old_store: Path, settin
     with inside(Plan(ARMS, settings), store=old_store) as (_, http):
         assert http.post("/v1/void", json={"ids": ["d45"]}).json() == {"voided": 1}
         assert http.get("/v1/tree").json()["nodes"][0]["plays"] == 16
+
+
+def test_default_rewards_of_archived_decisions_are_learned(old_store: Path, tmp_path: Path) -> None:
+    """Version 0.3 stored them as events, some of which came after what was archived."""
+    settings = Settings(policy="TSC", control=0.2, reward_window=1.0, default_reward=0.0)
+
+    def plays(store: Path) -> list[float]:
+        with inside(Plan(ARMS, settings), store=store) as (service, _):
+            state = service.engine.states[MAIN]
+            until(lambda: state.next_default == math.inf, 30)
+            return [state.policy["hats0"].plays, state.policy[()].plays]
+
+    before = plays(Path(shutil.copy(old_store, tmp_path / "before.db")))
+    with closing(sqlite3.connect(old_store)) as connection, connection:
+        names = "n, at, kind, id, position, arm, value, learned, experiment, unit, cohort"
+        values = "82, 1795016426708718, 'default', 'd5', 0, 'hats0', 0.0, 1, 'main', 'v5', 'policy'"
+        connection.execute(f"INSERT INTO banditree_events ({names}) VALUES ({values})")
+        connection.execute("UPDATE banditree_head SET n = 82")
+    assert plays(old_store) == [number + 1 for number in before]
 
 
 @pytest.mark.parametrize(
@@ -97,6 +120,20 @@ def test_archived_events_are_in_a_file_and_the_state_stays_as_it_is(
         assert service.engine.states[MAIN].to_bytes() == state
         assert http.get("/v1/decisions/d3").status_code == 404
         assert http.get("/v1/decisions/d22").status_code == 200
+
+
+def test_a_file_and_its_folder_are_on_the_disk_before_the_events_leave_the_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store, seen = tmp_path / "d.db", Mock()
+    with inside(Plan(ARMS, Settings()), store=store) as (_, http):
+        play(http, 5)
+    seen.sync.side_effect, seen.replace.side_effect = module._sync, module._replace
+    monkeypatch.setattr(module, "_sync", seen.sync)
+    monkeypatch.setattr(module, "_replace", seen.replace)
+    archive(str(store), iso(now() + 60_000_000), tmp_path / "old")
+    of_folder = ["sync"] if os.name != "nt" else []
+    assert [name for name, *_ in seen.mock_calls] == ["sync", *of_folder, "replace"]
 
 
 def test_settings_that_differ_are_refused_or_applied_as_an_event(tmp_path: Path) -> None:

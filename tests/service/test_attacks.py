@@ -487,7 +487,7 @@ def test_a_store_that_is_deleted_while_it_runs_is_noticed(tmp_path: Path, name: 
         until(lambda: server.http.get("/readyz").status_code == 503)
         assert server.http.post("/v1/decisions").status_code == 503
         time.sleep(0.6)
-        assert server.http.get("/readyz").status_code == 503  # it does not begin anew by itself
+        assert server.http.get("/readyz").status_code == 503  # it does not recover by itself
     finally:
         server.kill()
 

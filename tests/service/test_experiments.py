@@ -455,6 +455,9 @@ def test_a_service_starts_from_a_past_log(tmp_path: Path) -> None:
     with inside(plan_of(MAIN, source, TSC, "refuse"), store=tmp_path / "decisions.db") as (service, _):
         policy = service.engine.states[MAIN].policy
         assert [policy[arm].plays for arm in ("a", "b", "c")] == [2, 0, 1]
+    (tmp_path / "past.csv").write_text("shown,click\n" + "a,0\n" * 9 + "a,5\n")  # their sum could be that of clicks
+    with pytest.raises(InvalidValue, match=r"reward 5 for arm 'a' is outside \[0, 1\]"):
+        plan_of(MAIN, source, TSC, "refuse")
 
 
 # Contexts by name
@@ -512,6 +515,10 @@ def test_with_contexts_the_default_policy_is_linats_and_it_starts_from_a_log_wit
         before = service.engine.states[MAIN].to_bytes()
     with inside(plan_of(MAIN, source, settings, "refuse"), store=tmp_path / "decisions.db") as (service, _):
         assert service.engine.states[MAIN].to_bytes() == before
+    (tmp_path / "past.csv").write_text("shown,click,size\na,1,38\na,0,XL\nc,1,40\n")  # levels that look like numbers
+    sizes = plan_of(MAIN, source, Settings(features=parse_context("size=38|40|XL")), "refuse")
+    assert sizes.evidence is not None
+    assert len({tuple(context) for context in sizes.evidence["contexts"]}) == 3
 
 
 @pytest.mark.parametrize("wrong", ["age", "age=", "age=1..x", "age=1..2,age=3..4", "device=phone"])
@@ -644,6 +651,21 @@ def test_a_slate_has_a_probability_for_each_position(tmp_path: Path) -> None:
         assert row["propensities"] == slate["propensities"]
 
 
+def test_a_slate_of_a_catalogue_that_lags_is_as_long_as_what_is_left(tmp_path: Path) -> None:
+    """One arm that is gone would make an outage of all requests that name it."""
+    with inside(Plan(ARMS, replace(TSC, sticky=1000)), store=tmp_path / "decisions.db") as (_, http):
+        for k, known in ((3, ["hats0", "shoes1"]), (2, ["hats0"])):
+            asked = {"only": [*known, "gone"], "k": k, "unit": f"v{k}"}
+            first, again = (http.post("/v1/decisions", json=asked) for _ in range(2))
+            assert (first.status_code, again.status_code) == (201, 200)  # the unit keeps what is left, too
+            assert sorted(first.json()["arms"]) == sorted(known)
+            assert first.json()["unknown"] == ["gone"]
+        assert http.post("/v1/decisions", json={"only": ["hats0", "shoes1"], "k": 3}).status_code == 422
+        assert http.post("/v1/decisions", json={"only": ["gone"], "k": 2}).status_code == 422
+        none_left = {"only": ["hats0", "gone"], "exclude": ["hats0"], "k": 2}
+        assert http.post("/v1/decisions", json=none_left).status_code == 422
+
+
 def test_requests_count_by_what_they_take(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A slate by its positions, a bulk evaluation by its experiments: one with more than may wait is refused."""
     with inside(Plan(ARMS, TSC), Plan(ARMS, TSC, "b"), Plan(ARMS, TSC, "c"), store=tmp_path / "d.db") as (_, http):
@@ -662,12 +684,14 @@ def test_requests_count_by_what_they_take(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_contexts_too_long_for_so_many_arms_are_refused(tmp_path: Path) -> None:
-    levels = {"zip": [f"z{i}" for i in range(200)]}
+    levels = {"zip": [f"z{i}" for i in range(150)]}
     with inside(Plan(ARMS, TSC), store=tmp_path / "d.db") as (_, http):
         asked: dict[str, Any] = {"arms": {f"a{i}": [] for i in range(30)}, "context": levels}
         answer = http.put("/v1/experiments/slow", json=asked)
         assert answer.status_code == 422
-        assert "up to 182 columns, and these have 200" in answer.text
+        assert "up to 144 columns, and these have 150" in answer.text
+        few = {"arms": {"a": [], "b": []}, "context": {"zip": [f"z{i}" for i in range(300)]}}  # 4 s for a decision
+        assert "up to 194 columns" in http.put("/v1/experiments/slow", json=few).text
         del asked["arms"]["a0"], asked["arms"]["a1"], asked["arms"]["a2"], asked["arms"]["a3"], asked["arms"]["a4"]
         assert http.put("/v1/experiments/slow", json=asked).status_code == 201
         more: dict[str, Any] = {"add": {f"a{i}": [] for i in range(5)}}

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from banditree.service import lift
 from banditree.service.events import Cohort, Event, Kind
-from banditree.service.lift import Account, Moments, compare, in_control
+from banditree.service.lift import Account, Lift, Moments, compare, in_control
 from banditree.service.settings import Plan, Settings
 from banditree.service.state import State
 from banditree.service.views import outlook
@@ -135,6 +135,28 @@ def test_a_real_gain_is_found_and_a_loss_too() -> None:
 def sums(decisions: float, successes: float) -> Moments:
     """Of a group whose units have one decision each."""
     return Moments(round(decisions), decisions, successes, decisions, successes, successes, 1.0)
+
+
+@pytest.mark.parametrize("size", [1e-200, 1e-150, 1e100])
+def test_the_unit_of_rewards_changes_the_numbers_alone(size: float) -> None:
+    """Squares of 1e-200 are 0: nothing can be said, and the report is no error."""
+
+    def compared(size: float) -> Lift:
+        one, other = (Moments(400, 400, n * size, 400, n * size, n * size**2, size) for n in (80, 40))
+        return compare(one, other)
+
+    found, known = compared(size), compared(1.0)
+    assert found.verdict == ("cannot tell" if size == 1e-200 else known.verdict)
+    assert found.ratio == pytest.approx(known.ratio)
+    assert found.ratio_interval == (None if size == 1e-200 else pytest.approx(known.ratio_interval))
+
+
+def test_a_control_group_that_earns_next_to_nothing_gives_numbers_that_json_can_write() -> None:
+    group = Moments(400, 400, 80, 400, 80, 80, 1.0)
+    ends = compare(group, Moments(400, 400, 1e-6, 400, 1e-6, 80, 1.0)).ratio_interval
+    assert ends is not None
+    assert np.isfinite(ends).all()
+    assert compare(group, Moments(400, 400, 1e-300, 400, 1e-300, 80, 1.0)).ratio is None
 
 
 def test_sums_over_units_are_those_of_the_definition() -> None:

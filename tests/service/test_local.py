@@ -7,6 +7,7 @@ import logging
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from scipy import stats
 
 import banditree as bt
 from banditree.client import Local, ServiceError
+from banditree.client.remote import MAX_WAIT_SECONDS, pause
 from banditree.client.spool import Spool
 from banditree.errors import BanditreeError, InvalidValue
 from banditree.service.app import Service
@@ -60,7 +62,8 @@ def logged(http: httpx.Client) -> list[dict[str, Any]]:
 def test_the_service_knows_what_was_decided(at: At) -> None:
     service, http, client = at
     made = [client.decide(unit=f"u{i}") for i in range(100)]
-    made += [client.decide(), client.decide(k=3), client.decide(only=["s1", "gone", "h1"], exclude=["h1", "gone"])]
+    made += [client.decide(), client.decide(only=["s1", "gone", "h1"], k=3)]  # of which two are left
+    made += [client.decide(k=3), client.decide(only=["s1", "gone", "h1"], exclude=["h1", "gone"])]
     client.reward(made[0]["id"], 1)
     client.reward(made[-2]["id"], True, position=2)
     flush(client)
@@ -219,6 +222,28 @@ def test_nothing_is_lost_while_the_service_is_away(tmp_path: Path) -> None:
         client.close()
     finally:
         server.kill()
+
+
+def test_a_service_that_stays_away_is_asked_now_and_then(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many decisions wait: requests that fail at once are not repeated at once."""
+    server = start(tmp_path, "--port", quiet_port())
+    client = Local(server.url, folder=tmp_path / "spool", timeout=2)
+    server.kill()
+    tries: list[str] = []
+    send = client._caller.send
+
+    def counted(method: str, path: str, *rest: Any) -> Any:
+        tries.append(path)
+        return send(method, path, *rest)
+
+    monkeypatch.setattr(client._caller, "send", counted)
+    until(lambda: client._spool.is_due or not client.decide())
+    end = time.monotonic() + 1.5
+    while time.monotonic() < end:
+        client.decide()
+    client.close(timeout=0.1)
+    assert 1 <= tries.count("/batch") <= 10
+    assert 0 < pause(10_000) <= MAX_WAIT_SECONDS  # and after hours it still asks
 
 
 APPLICATION = """

@@ -111,14 +111,14 @@ def test_a_snapshot_of_what_was_folded_again_says_which_events_it_holds(
         for place in range(20):
             http.post("/v1/decisions", json={"id": f"d{place}"})
         until(lambda: second.engine.n == first.engine.n)
-        refold, save = first.engine._refold, first.engine._save_snapshots
+        engine, refold = first.engine, first.engine._refold
 
         def late() -> None:
             if first.engine.refolds.is_ready:
                 assert other.post("/v1/decisions").status_code == 201
                 first.engine.log.settled(5.0)
                 refold()
-                save()
+                engine.snapshots.save(engine.states, engine.n)
             else:
                 refold()
 

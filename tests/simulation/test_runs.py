@@ -21,6 +21,7 @@ import banditree as bt
 from banditree.base.intervals import student
 from banditree.base.tables import Table
 from banditree.errors import BadFile, BanditreeError, InvalidType, InvalidValue, MissingExtra
+from banditree.problems.instance import describe
 from banditree.simulation.runs import Run, Runs
 from tests.simulation.test_simulate import OwnProblem
 
@@ -189,7 +190,7 @@ def test_a_file_keeps_everything(problem: Any, tmp_path: Path) -> None:
     assert loaded.about == runs.about
     assert runs.about == {
         "rng": 5, "delay": 2, "batch": 1, "common_rewards": False, "version": bt.__version__, "horizon": 30,
-        "problem": repr(problem),
+        "problem": describe(problem),
     }  # fmt: skip
 
 
@@ -435,6 +436,32 @@ def test_problems_that_differ_at_the_end_of_their_names_are_told_apart() -> None
     problems = [bt.problems.strong_dominance(n_arms=20, n_clusters=4, n_best=2, distance=d) for d in (0.1, 0.25)]
     with pytest.raises(InvalidValue, match=r"distance=0\.1\D.*distance=0\.25"):
         runs("TS", problem=problems[0]) | runs("TSC", problem=problems[1])
+
+
+class OfOnesOwn:
+    """A problem without a text of its own."""
+
+    def __init__(self, *means: float) -> None:
+        self.means = means
+
+    def instance(self, rng: Any) -> Any:
+        return bt.problems.bernoulli(bt.Tree(2), self.means).instance(rng)
+
+
+@pytest.mark.parametrize("of_means", [lambda *means: bt.problems.bernoulli(bt.Tree(2), means), OfOnesOwn])
+def test_problems_that_differ_in_their_means_alone_are_told_apart(of_means: Any) -> None:
+    """Also where one object stands at the address of another that is gone."""
+    first = runs("TS", problem=of_means(0.1, 0.2))
+    assert (first | runs("TSC", problem=of_means(0.1, 0.2))).policies == ("TS", "TSC")
+    with pytest.raises(InvalidValue, match="different settings: problem"):
+        first | runs("TSC", problem=of_means(0.1, 0.3))
+
+
+def test_problems_that_differ_in_their_trees_alone_are_told_apart() -> None:
+    trees = [bt.Tree.from_labels(labels) for labels in ([0, 0, 1, 1], [0, 1, 0, 1])]
+    one, other = (runs("TS", problem=bt.problems.bernoulli(tree, [0.1] * 4)) for tree in trees)
+    with pytest.raises(InvalidValue, match="different settings: problem"):
+        one | other
 
 
 @pytest.mark.parametrize(("option", "value"), [("rng", 3), ("delay", 5), ("batch", 2)])

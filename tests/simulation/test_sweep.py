@@ -48,6 +48,7 @@ def test_the_table_has_a_row_for_every_combination_and_policy(found: bt.Sweep) -
     assert last.mean == ends.mean()
     assert last.se == pytest.approx(ends.std(ddof=1) / np.sqrt(3), rel=1e-12)
     assert str(table) in str(found)
+    assert "Made with rng 4, delay 0, batch 1" in str(found)
 
 
 def test_the_frame_has_a_row_for_every_seed_too(found: bt.Sweep) -> None:

@@ -37,7 +37,7 @@ def runs(
 ) -> Runs:
     """Policies with these mean regrets at the horizon, growing like t^power; ``sd`` over seeds is each policy's own.
 
-    ``shared`` is the standard deviation of what the instance of a seed adds to all of them alike.
+    ``shared`` is the standard deviation of what the instance of a seed adds to all of them.
     """
     times = np.arange(1, 101) * (horizon // 100)
     together = shared * noise(f"{key} together", seeds)

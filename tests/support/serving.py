@@ -35,7 +35,7 @@ COMMAND = (sys.executable, "-m", "banditree", "serve")
 
 
 class Server:
-    """One process, its address and a connection to it. Made anew after every start."""
+    """One process, its address and a connection to it. A new one is made for every start."""
 
     def __init__(self, process: subprocess.Popen[str], url: str, errors: list[str]) -> None:
         self.process, self.url, self.errors = process, url, errors

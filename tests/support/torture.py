@@ -42,7 +42,7 @@ PLANS = {
 }
 CLIENTS = 4
 PATIENCE_SECONDS = 10.0
-MOST_ANSWERS = 120  # a server is killed after so many answers at most
+MOST_ANSWERS = 120  # a server is killed after up to this many answers
 FORKS = multiprocessing.get_context("forkserver")
 FORKS.set_forkserver_preload(["tests.support.torture"])
 

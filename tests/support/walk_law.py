@@ -53,7 +53,9 @@ def _joint(policy: bt.Policy, arms: Collection[Any], context: Any) -> Floats:
         readable: Any = bt.from_bytes(policy.to_bytes(), rng=1)._state
     at = np.array(sorted(policy.tree.position(arm) for arm in arms))
     found = np.zeros(policy.tree.n_arms)
-    found[at] = readable.rows.wins(readable.walked_tree.shape.node_of[at], None if context is None else np.asarray(context, float))
+    found[at] = readable.rows.wins(
+        readable.walked_tree.shape.node_of[at], None if context is None else np.asarray(context, float)
+    )
     return found
 
 

@@ -26,8 +26,10 @@ def test_a_frame_makes_a_tree_by_the_columns_that_are_named_and_no_other_way(lib
     tree = bt.Tree.from_frame(frame, arm="id", path=["kind"])
     assert tree == bt.Tree.from_paths([("hat", 3), ("shoe", 1), ("hat", 2)])
     assert bt.Tree.from_frame(frame, arm="id").depth == 0
-    with pytest.raises(InvalidType, match=r"data frame .*bt\.Tree\.from_frame"):
-        bt.Tree(frame)
+    makers: list[Any] = [bt.Tree, bt.Tree.from_labels, lambda frame: bt.Tree({"hats": frame})]
+    for make in makers:
+        with pytest.raises(InvalidType, match=r"data frame .*bt\.Tree\.from_frame"):
+            make(frame)
     with pytest.raises(InvalidValue, match="brand"):
         bt.Tree.from_frame(frame, arm="id", path=["brand"])
 

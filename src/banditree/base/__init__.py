@@ -1,1 +1,1 @@
-"""What every other room may use: words, intervals, files that are written whole, and documents about results."""
+"""Shared by all packages: words, intervals, atomic files, and documents about results."""

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+Array = NDArray[Any]  # of numbers or objects of any type
 Floats = NDArray[np.float64]
 Indices = NDArray[np.integer[Any]]  # node numbers, or positions of arms
 Places = NDArray[np.intp]  # indices that NumPy returns, such as positions of arms

@@ -1,4 +1,4 @@
-"""The parts of a document: what a result says, in which order, independent of where it is shown.
+"""The parts of a document: the content of a result, independent of the medium.
 
 A document is a headline and parts. A part is a sentence (a str, or a tuple of texts, links, badges and code), or one
 of the classes below. Cells of a grid are texts or marks, such as a bar.
@@ -81,7 +81,7 @@ class Grid:
     columns: Sequence[str]
     rows: Sequence[Sequence[Cell]]
     names: Iterable[int] = (0,)
-    label: str = ""  # what the table shows, for screen readers
+    label: str = ""  # a description for screen readers
     most: int | None = 30
     both_ends: bool = False
 
@@ -134,7 +134,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Outline:
-    """Nested lines that open and close, such as a tree; ``text`` is what a terminal shows instead."""
+    """Nested lines that open and close, such as a tree; ``text`` stands for them on a terminal."""
 
     lines: Sequence[Line]
     text: str = ""
@@ -158,7 +158,7 @@ Part = Words | Grid | Note | Bullets | Quote | Picture | Outline | Section
 
 @dataclass(frozen=True)
 class Document:
-    """What a result says: the answer first, then everything behind it."""
+    """The content of a result: the answer first, then the evidence."""
 
     headline: str
     parts: Sequence[Part] = ()

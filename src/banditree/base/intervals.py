@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from functools import cache
-from typing import Any
+from typing import TypeVar
 
+from banditree.base.arrays import Floats
+
+Number = TypeVar("Number", float, Floats)
 Z95 = 1.96  # standard errors to either side in a normal 95% interval
 MANY = 1000  # degrees of freedom above which the normal distribution and a first-order correction are used
 
 
-def normal_interval(mean: object, se: Any) -> tuple[Any, Any]:
+def normal_interval(mean: Number, se: Number) -> tuple[Number, Number]:
     """Return the ends of a 95% interval for a number, or an array of them, with a normal error: mean ± 1.96 se."""
     return mean - Z95 * se, mean + Z95 * se
 
@@ -29,7 +32,7 @@ def wilson_interval(share: float, n: float) -> tuple[float, float]:
     return max(centre - reach, 0.0), min(centre + reach, 1.0)
 
 
-def student_interval(mean: object, se: Any, n: int) -> tuple[Any, Any]:
+def student_interval(mean: Number, se: Number, n: int) -> tuple[Number, Number]:
     """Return the ends of a 95% interval for a mean of ``n`` values with this standard error."""
     reach = student(n) * se
     return mean - reach, mean + reach

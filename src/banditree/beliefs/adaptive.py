@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from banditree.base.arrays import Indices
 from banditree.beliefs.base import Floats, Nodes
 from banditree.beliefs.copies import LARGEST_FACTOR, TOO_EARLY, CopiedRows, weights_for_intervals, word_for
-from banditree.beliefs.draws import Draws
+from banditree.beliefs.draws import Coupling, Draws, pick
 from banditree.stream import Rng
 from banditree.tree.shape import Shape
 
@@ -57,11 +57,7 @@ class Settings(NamedTuple):
     fall: float
     below: float
     finest: float
-    shared: float
-    own: float
-    odds: float
-    numbers: Floats
-    chances: Floats
+    coupling: Coupling
 
 
 class AdaptiveRows(CopiedRows):
@@ -86,7 +82,7 @@ class AdaptiveRows(CopiedRows):
     def settings(self) -> Settings:
         height = self.height.astype(np.float64)
         priors = self.fall(), self.law.below, self.law.finest
-        return Settings(height, self.concentration, self.steps, self.n_steps, *priors, *self.coupling)
+        return Settings(height, self.concentration, self.steps, self.n_steps, *priors, self.coupling)
 
     # What kinds of rewards differ in
 
@@ -201,9 +197,9 @@ class AdaptiveRows(CopiedRows):
     def fall(self) -> float:
         """Return by how much the log prior of a copy falls with each step of the concentration.
 
-        Where arms are taken to be similar, it hardly matters which is played, and a decision is close to a toss-up. With
-        many arms that bet saves trying all of them; with two or three it saves nothing, and it takes longer to find out
-        how they differ.
+        Where arms are taken to be similar, it hardly matters which is played, and a decision is close to a toss-up.
+        With many arms that bet saves trying all of them; with two or three it saves nothing, and it takes longer to
+        find out how they differ.
         """
         return max(self.law.fall, self.law.fall_of_few / max(len(self.shape.node_of), 1))
 
@@ -301,7 +297,8 @@ class AdaptiveRows(CopiedRows):
         spread = np.sqrt(self.believed(nodes, np.array([copy]))[1])
         draws = arms.mean[:, None] + arms.sd[:, None] * (off[nodes] / spread)
         odds = np.append(arms.odds, 1.0)
-        for decision, stray in enumerate(rng.choice(len(odds), m, p=odds / odds.sum()).tolist()):
+        for decision, u in enumerate(rng.random(m).tolist()):
+            stray = pick(odds, u)
             if stray < len(nodes):
                 draws[stray, decision] = arms.stray_mean[stray] + arms.stray_sd[stray] * rng.standard_normal()
         return draws

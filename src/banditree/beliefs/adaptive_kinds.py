@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from banditree.base.intervals import normal_interval
 from banditree.beliefs.adaptive import AdaptiveRows, Strays, zero_if_negligible
-from banditree.beliefs.base import Belief, Floats, Rows
+from banditree.beliefs.base import Belief, CountedRows, Floats, Rows
 from banditree.beliefs.beta import Beta, BetaRows
 from banditree.beliefs.gaussian import Gaussian, GaussianRows, LearnedGaussianRows
+from banditree.beliefs.law import Law
 from banditree.beliefs.priors import Prior
 from banditree.beliefs.winning import log_beta
-from banditree.beliefs.law import Law
 from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import positive, real
 from banditree.tree.shape import Shape
@@ -57,7 +57,7 @@ class AdaptiveBetaRows(AdaptiveRows, BetaRows):
     STEPS = np.arange(10)  # as if each arm started with 1 to 262,144 plays
     unit = 1.0
 
-    def native_arrays(self) -> list[NDArray[Any]]:
+    def native_arrays(self) -> list[Any]:
         return [self._table, self.a, self.b, self.settings()]
 
     def known(self) -> tuple[Floats, Floats]:
@@ -179,13 +179,11 @@ class AdaptiveGaussian(Gaussian):
         return AdaptiveGaussianRows(np.full(n_nodes, float(self.sd)), plays, plays * means)
 
 
-class NormalRows(AdaptiveRows):
+class NormalRows(AdaptiveRows, CountedRows):
     """For normal rewards: the recursion gives the exact posterior of a tree of normal variables."""
 
     ONE = 0.0
     STEPS = np.arange(-4, 6)  # arms differ by 16 standard deviations of a reward to a thirty-second of one
-    count: Floats
-    total: Floats
     prior_plays: Floats
     prior_total: Floats
     spreads: tuple[float, ...] = ()  # of arms, then of clusters from the lowest level up, where they are told
@@ -262,7 +260,7 @@ class AdaptiveGaussianRows(NormalRows, GaussianRows):
         self.unit, self.sd_unit = float(prior_plays[0]), float(sd[0])
         self.centre = float(prior_total[0]) / self.unit
 
-    def native_arrays(self) -> list[NDArray[Any]]:
+    def native_arrays(self) -> list[Any]:
         return [self.count, self.total, self.sd, self.prior_plays, self.prior_total, self.settings()]
 
 
@@ -301,14 +299,14 @@ class AdaptiveLearnedGaussianRows(NormalRows, LearnedGaussianRows):
     def learned_sd(self) -> float:
         return float(np.sqrt(self.noise_variance()))
 
-    def native_arrays(self) -> list[NDArray[Any]]:
+    def native_arrays(self) -> list[Any]:
         evidence = [self.count, self.total, self.squares, self.rows]
         return [*evidence, self.prior_plays, self.prior_total, np.array([self.centre]), self.settings()]
 
 
 @dataclass(frozen=True)
 class Hierarchical(AdaptiveGaussian):
-    """The prior of hierarchical Bayes: arms lie around their cluster, and clusters around theirs, with these deviations.
+    """The prior of hierarchical Bayes: how far arms lie around their cluster, and clusters around theirs.
 
     Parameters
     ----------
@@ -324,7 +322,7 @@ class Hierarchical(AdaptiveGaussian):
         told = {"noise": self.sd, "arm_sd": self.arm_sd, "cluster_sd": self.cluster_sd}
         if missing := [name for name, value in told.items() if value is None]:
             if len(missing) < len(told):
-                raise InvalidValue(f"HierTS is told all of noise, arm_sd and cluster_sd, or none; {missing[0]} is missing")
+                raise InvalidValue(f"give HierTS all of noise, arm_sd and cluster_sd, or none; {missing[0]} is missing")
             return super().__post_init__()
         levels = self.cluster_sd if isinstance(self.cluster_sd, Sequence | np.ndarray) else [self.cluster_sd]
         if not len(levels):
@@ -332,16 +330,15 @@ class Hierarchical(AdaptiveGaussian):
         for what, value in (("arm_sd", self.arm_sd), *(("cluster_sd", level) for level in levels)):
             ratio = positive(f"HierTS: {what}", value) / positive("HierTS: noise", self.sd)
             real(f"HierTS: {what} over the noise", ratio, 1e-50, 1e50)
-        if isinstance(self.cluster_sd, Sequence | np.ndarray):
-            object.__setattr__(self, "cluster_sd", tuple(float(level) for level in levels))
+        object.__setattr__(self, "cluster_sd", tuple(float(level) for level in levels if level is not None))
         return super().__post_init__()
 
     def rows(self, n_nodes: int, own: Mapping[int, Any]) -> NormalRows:
         rows = super().rows(n_nodes, own)
         rows.law, rows.couples = HIERARCHICAL, False
         if self.arm_sd is not None:
-            levels = self.cluster_sd if isinstance(self.cluster_sd, tuple) else (self.cluster_sd,)
-            rows.spreads = tuple(float(sd) for sd in (self.arm_sd, *levels[::-1]) if sd is not None)
+            assert isinstance(self.cluster_sd, tuple)
+            rows.spreads = (float(self.arm_sd), *self.cluster_sd[::-1])
         return rows
 
 

@@ -30,7 +30,7 @@ from banditree.beliefs.copies import (
     weights_for_intervals,
     word_for,
 )
-from banditree.beliefs.draws import Draws
+from banditree.beliefs.draws import Coupling, Draws
 from banditree.beliefs.linear import Linear
 from banditree.beliefs.priors import Prior
 from banditree.errors import InvalidType, InvalidValue
@@ -187,11 +187,7 @@ class Settings(NamedTuple):
     kinds: int
     stray_factor: float
     noise_share: float
-    shared: float
-    own: float
-    odds: float
-    numbers: Floats
-    chances: Floats
+    coupling: Coupling
     root_level_width: float = ROOT_LEVEL_WIDTH
     root_slope_width: float = ROOT_SLOPE_WIDTH
     stray_width: float = STRAY_WIDTH
@@ -234,7 +230,7 @@ class AdaptiveLinearRows(CopiedRows):
     def settings(self) -> Settings:
         widths = self.level_width, self.slope_width, self.log_prior
         chosen = self.law.stray_factor, self.law.noise_share
-        return Settings(self.height.astype(np.float64), *widths, KINDS, *chosen, *self.coupling)
+        return Settings(self.height.astype(np.float64), *widths, KINDS, *chosen, self.coupling)
 
     def native_arrays(self) -> list[Any]:
         return [self.table, self.prior_plays, self.prior_theta, self.settings()]
@@ -558,7 +554,7 @@ class AdaptiveLinearRows(CopiedRows):
         return draws + self.standard().origin
 
     def _draw_clusters(self, copy: int, m: int, rng: Rng) -> tuple[Floats, float]:
-        """Draw the root m times, and every cluster around its parent, from one copy: (clusters, m, p), and the noise."""
+        """Draw the root m times, and clusters around their parents, from one copy: (clusters, m, p), and the noise."""
         shape, sums = self.shape, self.sums()
         sd = float(np.sqrt(sums.variance[copy]))
         clusters = np.empty((len(sums.gram), m, self.dim + 1))

@@ -112,7 +112,7 @@ class Rows(ABC):
     PRIOR: ClassVar[tuple[str, ...]]  # names of the prior arrays, each (nodes, ...)
     support: ClassVar[tuple[float, float]] = (-np.inf, np.inf)  # lowest and highest reward allowed
     hint: ClassVar[str] = ""  # what to do about a reward outside the support, for errors
-    law: ClassVar[Law | None] = None  # the numbers that the belief goes by, if some were chosen
+    law: Law | None = None  # the numbers that the belief goes by, if some were chosen
     joint: ClassVar[bool] = False  # whether all arms compete at the root, as a node's belief depends on the whole tree
     shares_means: ClassVar[bool] = False  # whether a reward also moves the means of nodes that are not above its arm
     dim: int | None = None
@@ -316,3 +316,18 @@ def least(array: Floats) -> float:
 @lru_cache(maxsize=64)  # read-only, and used by every policy of a simulation
 def _repeat(n_nodes: int, value: float) -> Floats:
     return np.broadcast_to(value, n_nodes)
+
+
+MIN_DRAWS, USUAL_DRAWS, MAX_DRAWS = 100, 2_000, 20_000  # of the means of all arms
+MEANS_DRAWN, MOST_DRAWN, BLOCK = 2_000_000, 20_000_000, 1_000_000  # how many means are drawn in all, and at once
+
+
+def draws_in_blocks(n_arms: int) -> list[int]:
+    """Return how often the means of all arms are drawn at a time: less often in all where that would take minutes.
+
+    >>> [sum(draws_in_blocks(n)) for n in (10, 1_000, 10_000, 100_000, 1_000_000)]
+    [20000, 2000, 2000, 200, 100]
+    """
+    wanted = max(MEANS_DRAWN // n_arms, min(MOST_DRAWN // n_arms, USUAL_DRAWS))
+    n_draws, block = min(max(wanted, MIN_DRAWS), MAX_DRAWS), max(1, BLOCK // n_arms)
+    return [min(block, n_draws - start) for start in range(0, n_draws, block)]

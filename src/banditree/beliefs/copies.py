@@ -14,17 +14,14 @@ from typing import Any, TypeVar
 import numpy as np
 
 from banditree.base.arrays import Indices
-from banditree.beliefs.base import Floats, Nodes, Rows
+from banditree.beliefs.base import Floats, Nodes, Rows, draws_in_blocks
 from banditree.beliefs.draws import INDEPENDENT, Coupling, Draws, coupled_wins, coupling, drawn, pick
-from banditree.beliefs.law import LAW, Law
+from banditree.beliefs.law import LAW
 from banditree.stream import Rng
 from banditree.tree.shape import Shape
 
 NEGLIGIBLE = 1e-6  # total weight of the copies that choice probabilities leave out
 LARGEST_FACTOR = 50.0  # of the log odds by which an arm's own rewards change those that it is the stray
-
-MIN_DRAWS, MAX_DRAWS = 2_000, 20_000  # of the means of all arms
-MEANS_DRAWN, BLOCK = 2_000_000, 1_000_000  # about how many means are drawn in all, and at once
 
 # Words for the concentration of the arms or clusters below a node, by its lower bound.
 ALIKE = ((300.0, "nearly equal"), (30.0, "alike"), (6.0, "loosely alike"), (0.0, "hardly alike"))
@@ -63,7 +60,7 @@ class CopiedRows(Rows):
     """Beliefs in several copies. All arms compete with each other directly."""
 
     joint = True
-    law: Law = LAW
+    law = LAW
     couples = True  # whether draws share a number, and one arm may be a stray
     shape: Shape
     height: Indices  # (nodes,) levels below
@@ -124,22 +121,20 @@ class CopiedRows(Rows):
 
     def _draw_scores(self, nodes: Indices, context: Floats | None, m: int, rng: Rng) -> Floats:
         weight = self.weights()
-        each = rng.multinomial(m, weight / weight.sum()).tolist()
-        parts = [self.draw_copy(nodes, context, copy, n, rng) for copy, n in enumerate(each) if n]
-        return np.concatenate(parts, axis=1)
+        drawn_copies, each = np.unique([pick(weight, u) for u in rng.random(m).tolist()], return_counts=True)
+        parts = zip(drawn_copies.tolist(), each.tolist(), strict=True)
+        return np.concatenate([self.draw_copy(nodes, context, copy, n, rng) for copy, n in parts], axis=1)
 
     def chances(self, nodes: Indices, context: Floats | None) -> Floats:
         """Count how often each mean is the highest of all: what siblings share is drawn once for all of them.
 
         The draws have a stream of their own, so that the same beliefs give the same answer.
         """
-        n_draws = min(max(MEANS_DRAWN // len(nodes), MIN_DRAWS), MAX_DRAWS)
-        at_once = max(1, BLOCK // len(nodes))
         rng, won = np.random.default_rng(0), np.zeros(len(nodes))
-        for start in range(0, n_draws, at_once):
-            highest = self._draw_scores(nodes, context, min(at_once, n_draws - start), rng).argmax(axis=0)
+        for m in draws_in_blocks(len(nodes)):
+            highest = self._draw_scores(nodes, context, m, rng).argmax(axis=0)
             won += np.bincount(highest, minlength=len(nodes))
-        return won / n_draws
+        return np.asarray(won / won.sum())
 
     def wins(self, nodes: Nodes, context: Floats | None) -> Floats:
         nodes = np.asarray(nodes)
@@ -148,7 +143,9 @@ class CopiedRows(Rows):
 
     def _wins(self, nodes: Indices, context: Floats | None) -> Floats:
         """Average over the copies, negligible ones left out."""
-        _, first, group, size = np.unique(self.equals(nodes), return_index=True, return_inverse=True, return_counts=True)
+        _, first, group, size = np.unique(
+            self.equals(nodes), return_index=True, return_inverse=True, return_counts=True
+        )
         weight = self.weights()
         rising = np.argsort(weight)
         kept = rising[np.cumsum(weight[rising]) > NEGLIGIBLE]

@@ -8,11 +8,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from banditree.base.arrays import Floats
 from banditree.stream import Rng
-
-Floats = NDArray[np.float64]
 
 # The shared number z is one of these, the nodes of Gauss-Hermite quadrature, with their weights: it has the first 31
 # moments of a normal number, and a probability is a sum over them, without an error.

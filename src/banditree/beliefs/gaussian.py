@@ -76,7 +76,7 @@ class Gaussian(Belief):
             return Gaussian(mean=estimate.mean)
         return Gaussian(sd=self.sd, mean=estimate.mean, prior_sd=self.sd * float(np.sqrt(estimate.of_another)))
 
-    def rows(self, n_nodes: int, own: Mapping[int, Any]) -> GaussianRows:
+    def rows(self, n_nodes: int, own: Mapping[int, Any]) -> CountedRows:
         if any((belief.sd is None) != (self.sd is None) for belief in own.values()):
             raise InvalidValue("the sd of rewards is learned for the whole tree or for none of it; give it everywhere")
         mean, prior_plays = (per_node(n_nodes, getattr(self, f), own, f) for f in ("mean", "prior_plays"))

@@ -1,4 +1,4 @@
-"""Numbers of ATS, LinATS and HierTS that were chosen rather than derived, each with a sentence. Come here to change one."""
+"""Numbers of ATS and LinATS that were chosen rather than derived, each with a sentence. Come here to change one."""
 
 from __future__ import annotations
 
@@ -22,14 +22,16 @@ class Law:
     stray_spread: float = _chosen(1.0, "Rates: a stray's log odds lie this far around those of a typical arm.")
     stray_lift: float = _chosen(2.0, "Normal rewards: a stray lies this many sd of all arms above the mean of all ...")
     stray_width: float = _chosen(0.7, "... give or take this many.")
-    stray_factor: float = _chosen(4.0, "Contexts: a stray's level lies this many times as far from its cluster as others.")
+    stray_factor: float = _chosen(4.0, "Contexts: a stray lies this many times as far from its cluster as other arms.")
     fall: float = _chosen(0.3, "The log prior of a copy falls by this each time siblings are half as far apart.")
     fall_of_few: float = _chosen(3.0, "And by at least this over the number of arms: few arms gain little by the bet.")
     below: float = _chosen(2.0, "It falls by this with each step beyond what is usual, at either end.")
     finest: float = _chosen(6.0, "Steps from the coarsest to the finest that is usual.")
     interval_fall: float = _chosen(2.0, "How much faster it falls for intervals, which may not bet on similar arms.")
     level_plays: float = _chosen(16.0, "Plays after which an arm counts half in the level of the rates.")
-    noise_share: float = _chosen(0.1, "Contexts: the noise's prior share of the variance of rewards, worth two rewards.")
+    noise_share: float = _chosen(
+        0.1, "Contexts: the noise's prior share of the variance of rewards, worth two of them."
+    )
 
     def rows(self) -> list[tuple[str, float, str]]:
         """Return name, value and sentence of every number."""

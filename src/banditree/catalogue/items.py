@@ -1,4 +1,4 @@
-"""The Catalogue class: items in categories, with what is known about their rewards."""
+"""The Catalogue class: items in categories, and the data about their rewards."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Catalogue:
     means: Floats | None  # (arms,)
     reward_mean: Floats | None  # (arms,)
     reward_sd: Floats | None  # (arms,)
-    notes: tuple[str, ...]  # what was cleaned up while reading
+    notes: tuple[str, ...]  # remarks on the cleaning of the table
 
     def __init__(
         self,
@@ -183,7 +183,7 @@ class Catalogue:
         return Problem("catalogue", _draw, {"posterior": self.posterior})
 
     def notes_section(self) -> list[Section]:
-        """What was cleaned up while reading, as a part of a document if there is any."""
+        """The remarks on the cleaning of the table, as a part of a document; empty if there are none."""
         lines = [f"{note}." for note in self.notes]
         return [Section("Notes on the table", [Bullets(lines)])] if lines else []
 

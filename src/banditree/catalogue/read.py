@@ -11,9 +11,9 @@ from banditree.base.arrays import Floats, Places
 from banditree.base.words import count
 from banditree.catalogue.items import Catalogue
 from banditree.data.defects import Defect, TableError
-from banditree.data.items import load_items
+from banditree.data.items import load_items, read_tree
 from banditree.data.log import Log, read_log
-from banditree.data.sources import MAX_BYTES, Columns
+from banditree.data.sources import MAX_BYTES, Columns, distinct, is_lazy, require_list
 from banditree.errors import InvalidType, InvalidValue
 from banditree.tree import Tree
 
@@ -71,7 +71,8 @@ def read_catalogue(
         With ``plays``, for rewards that are not rates: the columns of their mean and standard deviation.
     reward
         The column of rewards in a log with one row per event. Rewards of 0 and 1 are counted, others are summarised by
-        their mean and standard deviation. Rows without a reward are counted and left out.
+        their mean and standard deviation. Rows without a reward are counted and left out. The engine of a lazy frame
+        sums them, and arms are in the order of their paths.
     max_bytes
         The most bytes that a gzipped file may expand to.
     tree
@@ -99,6 +100,11 @@ def read_catalogue(
         raise InvalidType("weight is used only with mean; counts have their own weight")
     if tuple(named) not in WAYS:
         raise InvalidType(f"name the columns of {EITHER}, or none of them; got {' and '.join(named)}")
+    arms = [arm] if isinstance(arm, str) else require_list("arm", arm)
+    if tuple(named) == ("reward",) and len(arms) == 1 and is_lazy(source):
+        table = distinct(source, [*require_list("path", path), *arms], CatalogueError)
+        its_tree = read_tree(table, arm=arms, path=path, error=CatalogueError)
+        return read_catalogue(source, arm=arms[0], reward=reward, tree=its_tree)
     items = load_items(source, arm, path, list(named.values()), max_bytes=max_bytes, error=CatalogueError)
     means_only = tuple(named) == ("mean",)
     first, places = items.arms(if_repeated="to average means, name a column of weights" if means_only else "")

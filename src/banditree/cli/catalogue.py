@@ -34,14 +34,16 @@ from banditree.cli.options import (
     Rng,
     Successes,
     Weight,
+    at_least,
     option,
     read_items,
-    whole,
 )
 from banditree.errors import Interrupted, InvalidValue
 from banditree.errors.checks import choice, split_names
 from banditree.plots import files
 from banditree.problems.real import CAMPAIGNS, LOGS, write_example, write_example_log
+
+WORLDS = "Worlds to simulate{}. Default: by size, 8 to 200."
 
 
 def inspect_command(
@@ -92,10 +94,7 @@ def simulate_command(
     max_bytes: MaxBytes = None,
     horizon: Horizon,
     policy: Policies = None,
-    seeds: Annotated[
-        int | None,
-        option("--seeds", "N", "Worlds to simulate. Default: by size, 8 to 200.", SIMULATION, parser=whole(1)),
-    ] = None,
+    seeds: Annotated[int | None, option("--seeds", "N", WORLDS.format(""), SIMULATION, parser=at_least(1))] = None,
     quick: Quick = False,
     rng: Rng = 0,
     jobs: Jobs = -1,
@@ -161,10 +160,7 @@ def advise_command(
     horizon: Horizon,
     policy: Policies = None,
     seeds: Annotated[
-        int | None,
-        option(
-            "--seeds", "N", "Worlds to simulate, at least 4. Default: by size, 8 to 200.", SIMULATION, parser=whole(4)
-        ),
+        int | None, option("--seeds", "N", WORLDS.format(", at least 4"), SIMULATION, parser=at_least(4))
     ] = None,
     quick: Quick = False,
     rng: Rng = 0,

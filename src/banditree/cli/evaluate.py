@@ -15,7 +15,7 @@ import typer
 
 from banditree.beliefs import Gaussian
 from banditree.cli.exits import exit_on_error
-from banditree.cli.options import AsJson, HtmlFile, Output, Quiet, Rng, whole
+from banditree.cli.options import AsJson, HtmlFile, Output, Quiet, Rng, at_least, option
 from banditree.data.items import read_tree
 from banditree.data.lake import is_lake, open_lake
 from banditree.data.lazy import LazyLog
@@ -39,99 +39,38 @@ NO_COLUMNS = (
     "one does not have its columns"
 )
 NO_CATEGORIES = "the arms have no categories; give them as --items FILE --path COLUMNS"
+NEEDS_ROWS = (
+    "{} looks at single rows, and these stay with DuckDB, which only sums them: give one CSV or Parquet file that fits "
+    "into memory, such as a sample of the log"
+)
 AUTO, DUCKDB, MEMORY = "auto", "duckdb", "memory"  # engines
 POLICIES = ("ATS", "TSC", "TS")
 WITH_CONTEXTS = ("LinATS", *POLICIES)  # by default, if the log has contexts
 
 LOG = "Log"  # box of the help
+Column = str | None
+Columns = list[str] | None
 
-LogFile = Annotated[
-    Path,
-    typer.Argument(
-        metavar="LOG",
-        help="The log: a CSV or Parquet file, one row per decision. Or many files, as 'logs/*.parquet' or a folder.",
-    ),
-]
-Arm = Annotated[
-    str | None,
-    typer.Option(
-        "--arm",
-        metavar="COLUMN",
-        help="Column of the arms, in the log and the items. Not needed for a log of the service.",
-        rich_help_panel=LOG,
-    ),
-]
-Reward = Annotated[
-    str | None,
-    typer.Option(
-        "--reward",
-        metavar="COLUMN",
-        help="Column of the rewards; cells are empty while none has arrived.",
-        rich_help_panel=LOG,
-    ),
-]
-Propensity = Annotated[
-    str | None,
-    typer.Option(
-        "--propensity",
-        metavar="COLUMN",
-        help="Column of the probability with which the arm was chosen; 'estimated' fits it to the log.",
-        rich_help_panel=LOG,
-    ),
-]
-ItemsFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--items", metavar="FILE", help="The items in their categories: a CSV or Parquet file.", rich_help_panel=LOG
-    ),
-]
-Levels = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--path", metavar="COLUMNS", help="Columns of the categories, coarse to fine: a,b,c.", rich_help_panel=LOG
-    ),
-]
-Context = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--context",
-        metavar="COLUMNS",
-        help="Columns of the context: a,b,c. With a type where it is not clear: zip:category,age:number.",
-        rich_help_panel=LOG,
-    ),
-]
-Time = Annotated[
-    str | None,
-    typer.Option(
-        "--time", metavar="COLUMN", help="Column of the time. Default: rows are in order of time.", rich_help_panel=LOG
-    ),
-]
-Fold = Annotated[
-    str | None,
-    typer.Option(
-        "--fold",
-        metavar="COLUMN",
-        help="Column of whole numbers, such as a visitor's id: rows with the same fall into the same fold.",
-        rich_help_panel=LOG,
-    ),
-]
-Engine = Annotated[
-    str,
-    typer.Option(
-        "--engine",
-        metavar="ENGINE",
-        help="What reads the log: auto (memory for one file that fits, else duckdb), duckdb, or memory.",
-        rich_help_panel=LOG,
-    ),
-]
-PolicyNames = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--policy",
-        metavar="NAMES",
-        help=f"Policies. Default: {','.join(POLICIES)}, and LinATS with --context.",
-    ),
-]
+LOGS = "The log: a CSV or Parquet file, one row per decision. Or many files, as 'logs/*.parquet' or a folder."
+LogFile = Annotated[Path, typer.Argument(metavar="LOG", help=LOGS)]
+ARM = "Column of the arms, in the log and the items. Not needed for a log of the service."
+Arm = Annotated[Column, option("--arm", "COLUMN", ARM, LOG)]
+REWARD = "Column of the rewards; cells are empty while none has arrived."
+Reward = Annotated[Column, option("--reward", "COLUMN", REWARD, LOG)]
+PROPENSITY = "Column of the probability with which the arm was chosen; 'estimated' fits it to the log."
+Propensity = Annotated[Column, option("--propensity", "COLUMN", PROPENSITY, LOG)]
+ITEMS = "The items in their categories: a CSV or Parquet file."
+ItemsFile = Annotated[Path | None, option("--items", "FILE", ITEMS, LOG)]
+Levels = Annotated[Columns, option("--path", "COLUMNS", "Columns of the categories, coarse to fine: a,b,c.", LOG)]
+CONTEXT = "Columns of the context: a,b,c. With a type where it is not clear: zip:category,age:number."
+Context = Annotated[Columns, option("--context", "COLUMNS", CONTEXT, LOG)]
+Time = Annotated[Column, option("--time", "COLUMN", "Column of the time. Default: rows are in order of time.", LOG)]
+FOLD = "Column of whole numbers, such as a visitor's id: rows with the same fall into the same fold."
+Fold = Annotated[Column, option("--fold", "COLUMN", FOLD, LOG)]
+ENGINE = "What reads the log: auto (memory for one file that fits, else duckdb), duckdb, or memory."
+Engine = Annotated[str, option("--engine", "ENGINE", ENGINE, LOG)]
+NAMES = f"Policies. Default: {','.join(POLICIES)}, and LinATS with --context."
+PolicyNames = Annotated[list[str] | None, option("--policy", "NAMES", NAMES)]
 
 
 @dataclass(frozen=True)
@@ -149,6 +88,7 @@ class LogOptions:
     fold: str | None = None
     engine: str = AUTO
     quiet: bool = False
+    by_row: str | None = None  # what looks at single rows, if something does
 
     def read(self) -> tuple[Log, Tree]:
         """Read the log, and the tree of its arms: from the items, from the log's own paths, or flat."""
@@ -177,11 +117,13 @@ class LogOptions:
         """Return the file, or what DuckDB opens."""
         engine = choice("--engine", self.engine, (AUTO, DUCKDB, MEMORY))
         if engine == DUCKDB or (engine == AUTO and is_lake(self.log)):
-            return open_lake(self.log, self.arm)
+            if self.by_row is not None:
+                raise InvalidValue(NEEDS_ROWS.format(self.by_row))
+            return open_lake(self.log, [self.arm or "arm"])
         return self.log
 
     def _watched(self, log: Log) -> Log:
-        """Say what the engine of a lazy log computes, and now and then how far it is."""
+        """Print what the engine of a lazy log computes, with its progress now and then."""
         if isinstance(log, LazyLog) and not self.quiet:
             log.report = say
             Thread(target=_say_how_far, daemon=True).start()
@@ -222,7 +164,7 @@ def evaluate_command(
     policy: PolicyNames = None,
     target: Annotated[
         list[str] | None,
-        typer.Option("--target", metavar="NAMES", help="Targets that do not learn: 'uniform', or 'item:ID'."),
+        option("--target", "NAMES", "Targets that do not learn: 'uniform', or 'item:ID'."),
     ] = None,
     adaptive: Annotated[
         bool | None,
@@ -233,7 +175,7 @@ def evaluate_command(
     ] = None,
     share: Annotated[
         float,
-        typer.Option("--share", metavar="SHARE", help="Share of the log that policies learn from.", min=0.01, max=0.99),
+        option("--share", "SHARE", "Share of the log that policies learn from.", min=0.01, max=0.99),
     ] = 0.5,
     rng: Rng = 0,
     html: HtmlFile = None,
@@ -256,7 +198,8 @@ def evaluate_command(
     with exit_on_error():
         output = Output(html, as_json, quiet)
         output.check(log, curves=True)
-        options = LogOptions(log, arm, reward, propensity, items, path, context, time, fold, engine, quiet)
+        by_row = "--context" if context else None
+        options = LogOptions(log, arm, reward, propensity, items, path, context, time, fold, engine, quiet, by_row)
         rows, tree = options.read()
         targets = {_target_name(name): name for name in split_names("--target", target)}
         policies = _policies(policy, rows, tree, none_by_default=bool(targets))
@@ -289,11 +232,11 @@ def replay_command(
     policy: PolicyNames = None,
     orders: Annotated[
         int | None,
-        typer.Option(
+        option(
             "--orders",
-            metavar="N",
-            help="Orders of the rows: by time first, then random. Default: 1 to 20, by length.",
-            parser=whole(1),
+            "N",
+            "Orders of the rows: by time first, then random. Default: 1 to 20, by length.",
+            parser=at_least(1),
         ),
     ] = None,
     rng: Rng = 0,
@@ -310,7 +253,7 @@ def replay_command(
     with exit_on_error():
         output = Output(html, as_json, quiet)
         output.check(log, curves=True)
-        rows, tree = LogOptions(log, arm, reward, propensity, items, path, context, time).read()
+        rows, tree = LogOptions(log, arm, reward, propensity, items, path, context, time, by_row="replay").read()
         result = replay(_policies(policy, rows, tree), rows, tree=tree, orders=orders, rng=rng)
         output.show(result)
         output.write_page(result, log)

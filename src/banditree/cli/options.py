@@ -22,6 +22,7 @@ from banditree.catalogue.items import Catalogue
 from banditree.catalogue.read import WAYS, read_catalogue
 from banditree.catalogue.simulation import Workload
 from banditree.cli.exits import STOPPED, USER_ERROR, can_write_unicode, check_outputs, exit_with
+from banditree.data.lake import is_lake, open_lake
 from banditree.errors.checks import split_names
 from banditree.report import html
 from banditree.report.text import brief_lines, styled_lines
@@ -31,7 +32,7 @@ STYLES = {"": "", "headline": "bold", "title": "bold blue", "header": "dim", "co
 CATALOGUE, SIMULATION, OUTPUT = "Catalogue", "Simulation", "Output"  # boxes of the help
 
 
-def whole(low: int) -> Callable[[Any], int]:
+def at_least(low: int) -> Callable[[Any], int]:
     """Make a parser of whole numbers, at least ``low``, written as 100000, 100_000 or 1e5."""
 
     def parse(text: Any) -> int:
@@ -58,7 +59,9 @@ def option(flag: str, metavar: str | None, text: str, box: str | None = None, **
 
 # The catalogue
 
-Items = Annotated[Path, typer.Argument(metavar="ITEMS", help="The catalogue: a CSV or Parquet file, one row per item.")]
+Items = Annotated[
+    Path, typer.Argument(metavar="ITEMS", help="The catalogue: a CSV or Parquet file, or many, as 'items/*.csv'.")
+]
 Arm = Annotated[
     str, option("--arm", "COLUMNS", "Column of the items; the values of several, a,b, are joined.", CATALOGUE)
 ]
@@ -81,7 +84,7 @@ Reward = Annotated[
     Column, option("--reward", "COLUMN", "Column of rewards, in a log with one row per event.", CATALOGUE)
 ]
 LARGEST = "Largest size to decompress a gzipped file to. Default: 5e8."
-MaxBytes = Annotated[int | None, option("--max-bytes", "N", LARGEST, CATALOGUE, parser=whole(1))]
+MaxBytes = Annotated[int | None, option("--max-bytes", "N", LARGEST, CATALOGUE, parser=at_least(1))]
 
 
 def read_items(items: Path, arm: str, path: list[str], max_bytes: int | None, columns: dict[str, Column]) -> Catalogue:
@@ -93,13 +96,14 @@ def read_items(items: Path, arm: str, path: list[str], max_bytes: int | None, co
         averaged = "; --weight goes with --mean" if "weight" in named else ""
         raise typer.BadParameter(f"give {ways}; got {got}{averaged}")
     limit: dict[str, Any] = {} if max_bytes is None else {"max_bytes": max_bytes}
-    levels = split_names("--path", path)
-    return read_catalogue(items, arm=split_names("--arm", arm), path=levels, **named, **limit)
+    arms, levels = split_names("--arm", arm), split_names("--path", path)
+    source = open_lake(items, [*arms, *levels]) if is_lake(items) else items
+    return read_catalogue(source, arm=arms, path=levels, **named, **limit)
 
 
 # The simulation
 
-Horizon = Annotated[int, option("--horizon", "T", "How many decisions will be made.", SIMULATION, parser=whole(1))]
+Horizon = Annotated[int, option("--horizon", "T", "How many decisions will be made.", SIMULATION, parser=at_least(1))]
 Policies = Annotated[
     list[str] | None,
     option("--policy", "NAMES", "Policies to try: ATS,TS,TSC,HTS:2,UCT. Default: all, at every depth.", SIMULATION),

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from banditree.cli.exits import STOPPED, exit_on_error, exit_with
+from banditree.cli.options import option
 from banditree.paper.figures import FIGURES
 from banditree.paper.reproduce import reproduce
 from banditree.paper.results import load_results
@@ -19,23 +20,15 @@ from banditree.paper.results import load_results
 def reproduce_command(
     *,
     figures: Annotated[list[str] | None, typer.Argument(metavar="FIGURE", help="Figures to run. Default: all.")] = None,
-    show_list: Annotated[bool, typer.Option("--list", help="Show the figures and their variants, and stop.")] = False,
-    quick: Annotated[bool, typer.Option("--quick", help="A tenth of the paper's seeds, at least 5.")] = False,
-    seeds: Annotated[
-        int | None, typer.Option("--seeds", metavar="N", help="Seeds. Default: as many as in the paper.", min=1)
-    ] = None,
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder to write to.")] = Path("reproduction"),
-    jobs: Annotated[
-        int, typer.Option("--jobs", metavar="N", help="Workers; -1 for all cores. Results do not depend on it.")
-    ] = -1,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Skip figures that are already finished in the folder.")
-    ] = False,
+    show_list: Annotated[bool, option("--list", None, "Show the figures and their variants, and stop.")] = False,
+    quick: Annotated[bool, option("--quick", None, "A tenth of the paper's seeds, at least 5.")] = False,
+    seeds: Annotated[int | None, option("--seeds", "N", "Seeds. Default: as many as in the paper.", min=1)] = None,
+    out: Annotated[Path, option("--out", "DIR", "Folder to write to.")] = Path("reproduction"),
+    jobs: Annotated[int, option("--jobs", "N", "Workers; -1 for all cores. Results do not depend on it.")] = -1,
+    resume: Annotated[bool, option("--resume", None, "Skip figures that are already finished in the folder.")] = False,
     variant: Annotated[
         list[str] | None,
-        typer.Option(
-            "--variant", metavar="FIG:NAME", help="Also run a variant of a figure: 1f:even, or all. May be repeated."
-        ),
+        option("--variant", "FIG:NAME", "Also run a variant of a figure: 1f:even, or all. May be repeated."),
     ] = None,
 ) -> None:
     """Run the figures of the paper: pictures, results.csv, claims.json and report.html.

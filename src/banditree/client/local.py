@@ -263,8 +263,8 @@ class Local:
         if len(line) > MAX_LINE:
             raise InvalidValue(f"this takes {len(line):,} bytes to report; at most {MAX_LINE:,} are allowed")
         self._spool.append(line)
-        if self._spool.is_due and not self._hurry.is_set():
-            self._hurry.set()
+        if self._spool.is_due and "report" not in self._problems and not self._hurry.is_set():
+            self._hurry.set()  # unless it has just failed: then it waits before it tries again
 
     def _check_open(self) -> None:
         if self._is_closed:

@@ -193,7 +193,7 @@ class Client(Caller):
 
 def pause(attempt: int) -> float:
     """Return how many seconds to wait after a request that failed, and one more each time."""
-    return min(MAX_WAIT_SECONDS, 0.1 * 2.0**attempt) * random.uniform(0.5, 1.0)
+    return min(MAX_WAIT_SECONDS, 0.1 * 2.0 ** min(attempt, 30)) * random.uniform(0.5, 1.0)
 
 
 def plain(value: Any) -> Any:

@@ -9,9 +9,8 @@ from datetime import UTC, date, datetime
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from banditree.base.arrays import Floats
+from banditree.base.arrays import Array, Floats
 from banditree.data.defects import quote
 
 Wrong = dict[int, str]  # {index of a cell: what is wrong with it}
@@ -23,7 +22,7 @@ MISSING = {"", "na", "n/a", "nan", "nat", "null", "none", "<na>"}
 TRUTHS = {"true": 1.0, "false": 0.0}
 THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+(\.\d+)?")
 CODE = re.compile(r"0\d+")  # a number would be written without the first 0
-NESTED = (list, tuple, dict, set, frozenset, np.ndarray)  # what the lists and structs of Parquet files become
+NESTED = (list, tuple, dict, set, frozenset, np.ndarray)  # Python types of the lists and structs of Parquet files
 
 
 def looks_missing(value: object) -> bool:
@@ -169,7 +168,7 @@ def not_a_count(value: object, number: float) -> str | None:
 
 # ---------------------------------------------------------------- times
 
-Times = NDArray[Any]  # (values,) numbers or datetime64 in UTC
+Times = Array  # (values,) numbers or datetime64 in UTC
 
 
 def times(values: Sequence[object]) -> tuple[Times, Wrong]:
@@ -194,7 +193,11 @@ def times(values: Sequence[object]) -> tuple[Times, Wrong]:
         elif len(has_zone) > 1 and moment.tzinfo is None:
             zone = "has no time zone, but other rows have one; give all rows a time zone, or none"
             wrong[at] = f"{quote(values[at])} {zone}"
-    return np.array([None if moment is None else _in_utc(moment) for moment in moments], "datetime64[us]"), wrong
+    in_utc = [
+        moment if moment is None or moment.tzinfo is None else moment.astimezone(UTC).replace(tzinfo=None)
+        for moment in moments
+    ]
+    return np.array(in_utc, "datetime64[us]"), wrong
 
 
 def _numeric_times(values: Sequence[object]) -> tuple[Times, Wrong]:
@@ -213,7 +216,3 @@ def _moment(value: Any) -> datetime | None:
         return datetime.fromisoformat(value.strip())
     except (AttributeError, ValueError):
         return None
-
-
-def _in_utc(moment: datetime) -> datetime:
-    return moment if moment.tzinfo is None else moment.astimezone(UTC).replace(tzinfo=None)

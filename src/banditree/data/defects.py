@@ -1,4 +1,4 @@
-"""What is wrong with a table, by column and row, and the error that reports all of it at once."""
+"""Defects of a table, by column and row, and the error that reports all of them at once."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def _lines(group: Sequence[Defect]) -> list[tuple[int, str]]:
 
 
 def _line(rows: Sequence[int], column: str | None, message: str, number: int = 0) -> str:
-    """Write where a problem is, and what it is."""
+    """Write the place of a problem, and the problem."""
     first = ", ".join(str(row) for row in rows[:MAX_ALIKE])
     where = [count(number, "row")] if number else []
     if len(rows) > MAX_ALIKE:

@@ -153,7 +153,7 @@ def _feature(features: Mapping[str, object], name: str) -> object:
 def write_dsjson(log: Log, path: str | os.PathLike[str]) -> None:
     """Write a log as lines of dsjson, gzipped if the name ends in .gz.
 
-    A log knows the probability of the arm that was shown; what is left is divided evenly over the others.
+    A log knows the probability of the arm that was shown; the rest is divided evenly over the others.
     """
     if log.propensities is None:
         raise InvalidValue(

@@ -9,10 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from banditree.base.arrays import Floats
-from banditree.errors import InvalidType, InvalidValue, missing_extra
+from banditree.base.arrays import Array, Floats
+from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import MAX_REWARD, real
 
 MOST_COLUMNS = 1000  # of a vector: a linear policy has a matrix of this size, squared, at every node
@@ -96,7 +95,7 @@ class Features:
 
     @property
     def spec(self) -> dict[str, Any]:
-        """What the constructor takes: {name: levels, (low, high) or bool}."""
+        """The argument of the constructor: {name: levels, (low, high) or bool}."""
         return {name: kind.spec() for name, kind in self._kinds.items()}
 
     def encode(self, context: object) -> Floats:
@@ -182,7 +181,7 @@ class Kind(ABC):
 
     @abstractmethod
     def spec(self) -> Any:
-        """Return what the constructor of `Features` takes."""
+        """Return the value for the constructor of `Features`."""
 
     def columns(self, name: str) -> list[str]:
         return [name]
@@ -350,17 +349,10 @@ def _columns_of(frame: Any, wanted: Iterable[str] | None = None) -> dict[str, Co
         if len(set(lengths.values())) > 1:
             raise InvalidValue(f"columns of different lengths: {lengths}; give as many values in each")
         return columns
-    try:
-        import narwhals as nw
-    except ImportError:
-        raise missing_extra("frames", "data frames need narwhals") from None
-    try:
-        table = nw.from_native(frame)
-    except TypeError:
-        what = "a mapping {feature: value}, or a data frame" if wanted else "a data frame or a mapping of columns"
-        raise InvalidType(f"{frame!r:.60} is a {type(frame).__name__}; give {what}") from None
-    except nw.exceptions.DuplicateError:
-        raise InvalidValue("columns of this frame have the same name; rename all but one of them") from None
+    from banditree.data.sources import as_frame, is_category  # `import banditree` does not wait for it
+
+    what = "a mapping {feature: value}, or a data frame" if wanted else "a data frame or a mapping of columns"
+    table = as_frame(frame, what)
     present = list(table.columns)
     for name in wanted or ():
         if name not in present:
@@ -370,10 +362,8 @@ def _columns_of(frame: Any, wanted: Iterable[str] | None = None) -> dict[str, Co
             raise InvalidValue(f"feature {name!r} is several columns of this frame; rename all but one")
     names = present if wanted is None else list(wanted)
     table = table.select(*names)
-    whole = table.collect() if isinstance(table, nw.LazyFrame) else table
-    return {
-        name: Column(whole[name].to_list(), isinstance(whole[name].dtype, nw.Categorical | nw.Enum)) for name in names
-    }
+    whole = table.collect() if hasattr(table, "collect") else table
+    return {name: Column(whole[name].to_list(), is_category(whole[name].dtype)) for name in names}
 
 
 def _list_values(name: object, values: object) -> list[object]:
@@ -451,7 +441,7 @@ def refuse_named(value: object, what: str, need: str) -> None:
         )
 
 
-def from_objects(array: NDArray[Any], value: object, what: str, need: str) -> Floats:
+def from_objects(array: Array, value: object, what: str, need: str) -> Floats:
     """Numbers and bools held as Python objects, as floats of the same shape."""
     numbers = np.empty(array.shape)
     for where, entry in np.ndenumerate(array):
@@ -472,7 +462,7 @@ def from_objects(array: NDArray[Any], value: object, what: str, need: str) -> Fl
 
 
 def from_column(column: Any, what: str, kinds: tuple[type, ...]) -> Floats:
-    """Numbers held as Python objects, (n,), as floats; ``kinds`` says what a number is."""
+    """Numbers held as Python objects, (n,), as floats; ``kinds`` are the types of numbers."""
     numbers = np.empty(len(column))
     for row, entry in enumerate(column):
         if _is_absent(entry):

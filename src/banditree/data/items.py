@@ -17,7 +17,7 @@ from banditree.errors import InvalidValue
 from banditree.errors.checks import whole
 from banditree.tree import Tree
 
-Path = tuple[Name, ...]
+ItemPath = tuple[Name, ...]
 SEPARATOR = ", "  # between the values of columns that form one id
 
 
@@ -80,7 +80,7 @@ class Items:
         self.table, self.arm, self.path = table, arm, path
         self.ids = self._ids()
         levels = [table.names(column) for column in path]
-        self.paths: list[Path] = list(zip(*levels, strict=True)) if path else [()] * len(self.ids)
+        self.paths: list[ItemPath] = list(zip(*levels, strict=True)) if path else [()] * len(self.ids)
         self._fill_gaps()
         odd = {name for level in levels for name in level if isinstance(name, str) and cells.looks_missing(name)}
         for name in sorted(odd):
@@ -126,7 +126,7 @@ class Items:
                 f"{count(short, 'row')} with fewer categories than others: put directly below the last one given"
             )
         for level, column in enumerate(self.path[1:], start=1):
-            parents: dict[Name, set[Path]] = defaultdict(set)
+            parents: dict[Name, set[ItemPath]] = defaultdict(set)
             for above, name in dict.fromkeys((path[:level], path[level]) for path in self.paths if len(path) > level):
                 parents[name].add(above)
             shared = [name for name, above in parents.items() if len(above) > 1]

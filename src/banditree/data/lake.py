@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from banditree.data.log import (
     LogError,
     require_service_log,
 )
-from banditree.data.sources import MAX_BYTES, as_frame, check_header, check_named
+from banditree.data.sources import MAX_BYTES, as_frame, check_header, check_named, engine_at_work
 from banditree.errors import InvalidType, InvalidValue, missing_extra
 
 LINES = (".ndjson", ".jsonl", ".json")
@@ -60,7 +61,8 @@ def _read_service_log(frame: Any, context: Mapping[str, str | None]) -> LazyLog:
     """Read a log of `banditree serve`; the rows that say nothing about a choice are counted at once."""
     import narwhals as nw
 
-    schema = frame.collect_schema()
+    with engine_at_work("the engine", "looking up the columns"):
+        schema = frame.collect_schema()
     require_service_log([*schema])
 
     def is_limit(column: str) -> Any:
@@ -110,7 +112,8 @@ def _number(test: Any) -> object:
 
 
 def _fetch(frame: Any) -> list[int]:
-    table = frame.collect(backend="pyarrow")
+    with engine_at_work("the engine", "counting rows that are left out"):
+        table = frame.collect(backend="pyarrow")
     return [int(table[name].to_list()[0] or 0) for name in table.columns]
 
 
@@ -118,17 +121,18 @@ def _fetch(frame: Any) -> list[int]:
 
 
 def is_lake(path: Path) -> bool:
-    """Whether this names several files, or a file that memory is too small for: globs, folders, lines of JSON."""
+    """Whether this names several files, lines of JSON, or, where DuckDB is installed, a file too large for memory."""
     if any(sign in str(path) for sign in "*?[") or path.is_dir():
         return True
-    return path.is_file() and (_kind(path) in LINES or path.stat().st_size > MAX_BYTES)
+    is_large = path.is_file() and path.stat().st_size > MAX_BYTES and find_spec("duckdb") is not None
+    return is_large or (path.is_file() and _kind(path) in LINES)
 
 
-def open_lake(path: Path, arm: str | None) -> Any:
+def open_lake(path: Path, text: Sequence[str] = ("arm",)) -> Any:
     """Open files with DuckDB: a pattern, or a folder with others in it, of Parquet, CSV or JSON lines, gzipped too.
 
-    DuckDB's connection of this process opens them. Folders such as day=2024-03-01 become columns. Ids of arms in text
-    files stay text, as in memory.
+    DuckDB's connection of this process opens them. Folders such as day=2024-03-01 become columns. The columns of
+    ``text``, such as ids of arms, stay text in CSV files, as in memory.
     """
     try:
         import duckdb
@@ -153,8 +157,9 @@ def open_lake(path: Path, arm: str | None) -> Any:
         if kind in LINES:
             return duckdb.read_json(pattern, format="newline_delimited", union_by_name=True)
         if kind in TEXT:
-            text = {arm or "arm": "VARCHAR"}
-            return duckdb.read_csv(pattern, dtype=text, hive_partitioning=True, union_by_name=True)
+            present = duckdb.read_csv(pattern, hive_partitioning=False, union_by_name=True).columns
+            types = {name: "VARCHAR" for name in text if name in present}
+            return duckdb.read_csv(pattern, dtype=types, hive_partitioning=True, union_by_name=True)
     except duckdb.Error as cause:
         raise InvalidValue(f"DuckDB cannot read {pattern!r}: {cause}") from None
     raise InvalidValue(f"{pattern!r} names no kind of files that are read: .parquet, .csv or .ndjson, and .csv.gz")

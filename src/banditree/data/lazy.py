@@ -28,12 +28,13 @@ from banditree.data.log import (
     Log,
     LogError,
     multiples,
+    no_rows,
     read_log,
     read_paths,
 )
 from banditree.data.propensities import SHARES
-from banditree.data.sources import MAX_NUMBER, TOO_LARGE, WAITING, Columns
-from banditree.errors import BanditreeError, EngineFailed, InvalidType, InvalidValue
+from banditree.data.sources import MAX_NUMBER, TOO_LARGE, WAITING, Columns, engine_at_work
+from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import real
 from banditree.tree import Tree
 
@@ -190,23 +191,17 @@ class LazyLog(Log):
             raise InvalidType(NO_CATEGORIES.format(" and ".join(map(repr, text))))
         rows = self._cleaned.filter(~nw.col("bt_r").is_null()).select(self.named.arm, self.named.reward, *context)
         self.report(f"{self.engine}: rows, {CHUNK:,} at a time")
-        try:
+        with engine_at_work(self.engine, "reading rows"):
             for table in _tables(rows.to_native(), self.engine):
                 yield read_log(table, arm=self.named.arm, reward=self.named.reward, context=context)
-        except BanditreeError:
-            raise
-        except Exception as cause:
-            raise EngineFailed(f"{self.engine} failed while reading rows: {cause}") from cause
 
     # ------------------------------------------------------------ what the engine computes
 
     def _fetch(self, frame: Any, what: str) -> Any:
         """Let the engine compute a table, and fetch it: a data frame of narwhals."""
         self.report(f"{self.engine}: {what}")
-        try:
+        with engine_at_work(self.engine, f"computing {what}"):
             return frame.collect(backend="pyarrow")
-        except Exception as cause:
-            raise EngineFailed(f"{self.engine} failed while computing {what}: {cause}") from cause
 
     def _ask(self, frame: Any, what: str) -> dict[str, list[Any]]:
         """Let the engine compute a small table, and fetch its columns."""
@@ -215,10 +210,8 @@ class LazyLog(Log):
 
     @cached_property
     def schema(self) -> Any:
-        try:
+        with engine_at_work(self.engine, "looking up the columns"):
             return self.frame.collect_schema()
-        except Exception as cause:
-            raise EngineFailed(f"{self.engine} failed while looking up the columns: {cause}") from cause
 
     def check_types(self) -> None:
         """Refuse columns that are neither numbers nor times where these are needed."""
@@ -321,8 +314,7 @@ class LazyLog(Log):
         problems.append(self._defect(named.arm, round(float(n[codes < 0].sum())), EMPTY_ARM, "", known & is_empty))
         missing = round(float((found["all"] - n).sum()))
         if not n.sum():
-            waiting = f" with a reward ({count(missing, 'row')} without)" if missing else ""
-            problems.append(Defect(None, None, f"no rows{waiting}; a log needs at least one"))
+            problems.append(Defect(None, None, no_rows(missing, self.notes)))
         if any(problems):
             raise LogError(f"the rows of {self.engine}", filter(None, problems))
         log = _log_of(ids, codes[n > 0], {name: each[n > 0] for name, each in found.items()}, self._centre)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree.base.arrays import Floats, Places
+from banditree.base.arrays import Array, Floats, Places
 from banditree.base.words import count
 from banditree.data import cells
 from banditree.data.defects import TableError, quote
@@ -60,7 +60,7 @@ class Log:
     rewards: Floats  # (n,)
     propensities: Floats | None = None  # (n,) probability with which the logging policy chose the arm
     contexts: Floats | None = None  # (n, dim)
-    times: NDArray[Any] | None = None  # (n,) numbers or datetime64
+    times: Array | None = None  # (n,) numbers or datetime64
     context_names: tuple[str, ...] = ()  # (dim,) a column's name, or "column=category" for a category
     columns: dict[str, list[Any]] = field(default_factory=dict)  # {column of the context: (n,) values as given}
     without_reward: int = 0  # rows that were left out because their reward has not arrived yet
@@ -130,7 +130,7 @@ class Log:
         return len(self.codes) if self.plays is None else round(float(self.plays.sum()))
 
     @property
-    def arms(self) -> NDArray[Any]:
+    def arms(self) -> Array:
         """The arm of each row, as ints if all ids are ints, else as objects: (n,)."""
         if all(isinstance(arm, int) for arm in self.ids):
             try:
@@ -184,7 +184,7 @@ class Log:
     def rows(self, chosen: Any) -> Log:
         """Return a log of only these rows, given as a slice, a mask or indices."""
 
-        def pick(values: NDArray[Any] | None) -> Any:
+        def pick(values: Array | None) -> Any:
             return None if values is None else values[chosen]
 
         return replace(
@@ -337,6 +337,7 @@ def _read(
     fold: str | None = None,
 ) -> Log:
     """Read the log from its columns."""
+    left_out = tuple(whole.notes)
     rewards, is_known = whole.rewards(reward)
     table, n_missing = whole.keep(is_known), len(whole) - int(is_known.sum())
     ids, codes = _read_arms(table, arm)
@@ -347,8 +348,7 @@ def _read(
     paths = None if path is None else read_paths(table, path, ids, codes)
     folds = None if fold is None else _read_folds(table, fold)
     if not len(table) and not table.problems:
-        waiting = f" with a reward ({count(n_missing, 'row')} without)" if n_missing else ""
-        table.report_table(f"no rows{waiting}; a log needs at least one")
+        table.report_table(no_rows(n_missing, left_out))
     table.check(LogError)
 
     contexts = np.column_stack(columns) if columns else None
@@ -432,6 +432,12 @@ def _read_service_log(source: object, context: Mapping[str, str | None], max_byt
     return _read(table, "arm", "reward", propensity, context, "at", "path")
 
 
+def no_rows(n_missing: int, left_out: Sequence[str]) -> str:
+    """Say that a log has no rows of use, and why others are not."""
+    waiting = f" with a reward ({count(n_missing, 'row')} without)" if n_missing else ""
+    return "; ".join([f"no rows{waiting}", *left_out, "a log needs at least one"])
+
+
 def _leave_out(table: Columns, is_out: NDArray[np.bool_], why: str) -> Columns:
     """Return the other rows, and note how many are left out, if there are any."""
     if is_out.any():
@@ -508,7 +514,8 @@ def _read_contexts(
         before = len(table.problems)
         numbers = table.numbers(column, if_empty=if_empty, truths=True)
         if declared is None:
-            hint = f"is not a number; if these are categories, say so: context={{{column!r}: 'category'}}"
+            how = f"context={{{column!r}: 'category'}}, or --context {column}:category"
+            hint = f"is not a number; if these are categories, say so: {how}"
             table.problems[before:] = [
                 replace(one, message=one.message.replace("is not a number", hint)) for one in table.problems[before:]
             ]

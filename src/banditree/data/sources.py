@@ -9,6 +9,7 @@ import io
 import os
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from pathlib import Path
@@ -22,7 +23,7 @@ from banditree.base.words import count
 from banditree.data import cells
 from banditree.data.cells import Name, Times, Wrong
 from banditree.data.defects import MAX_CHARACTERS, Defect, TableError, first_few, quote
-from banditree.errors import InvalidType, InvalidValue, missing_extra
+from banditree.errors import BanditreeError, EngineFailed, InvalidType, InvalidValue, missing_extra
 from banditree.errors.checks import MAX_REWARD
 
 MAX_NUMBER = MAX_REWARD / 1e10  # so that sums and simulated rewards stay below MAX_REWARD
@@ -177,18 +178,10 @@ def check_named(wanted: Sequence[object]) -> None:
 def load(
     source: object, wanted: Sequence[str], *, max_bytes: int = MAX_BYTES, error: type[TableError] = TableError
 ) -> Columns:
-    """Read the wanted columns of a table.
+    """Read the wanted columns of a CSV (gzipped too) or Parquet file, a data frame, or a mapping of columns.
 
-    Parameters
-    ----------
-    source
-        The path of a CSV (gzipped too) or Parquet file, a data frame that narwhals knows, or a mapping of columns.
-    wanted
-        The names of the columns. A missing column is an ``error`` at once, because nothing else can be checked.
-    max_bytes
-        The most bytes that a gzipped file may expand to.
-    error
-        The error to raise if columns are missing.
+    A missing column is an ``error`` at once, because nothing else can be checked; a gzipped file may expand to at most
+    ``max_bytes``.
     """
     check_named(wanted)
     if isinstance(source, str | os.PathLike):
@@ -225,7 +218,8 @@ def column_names(source: object, *, max_bytes: int = MAX_BYTES) -> list[str]:
             return _header(next(_read_csv(path, max_bytes), []))
         except csv.Error as cause:
             raise InvalidValue(f"{path.name} is not a CSV file: {cause}") from None
-    return list(as_frame(source).collect_schema())
+    with engine_at_work("the data frame", "looking up the columns"):
+        return list(as_frame(source).collect_schema())
 
 
 def check_header(header: Sequence[str], wanted: Sequence[str], source: str, error: type[TableError]) -> None:
@@ -301,17 +295,41 @@ def _from_mapping(
 
 def _from_frame(frame: object, wanted: Sequence[str], source: str, error: type[TableError]) -> Columns:
     table = as_frame(frame)
-    check_header(table.columns, wanted, source, error)
-    table = table.select(*wanted)
-    whole = table.collect() if hasattr(table, "collect") else table
+    with engine_at_work(source, "reading it"):
+        check_header(list(table.collect_schema()), wanted, source, error)
+        table = table.select(*wanted)
+        whole = table.collect() if hasattr(table, "collect") else table
     columns = _from_mapping({name: whole[name].to_list() for name in wanted}, wanted, source, error)
-    kinds = {name: str(whole[name].dtype) for name in wanted}
-    columns.categories = frozenset(name for name, kind in kinds.items() if kind.startswith(("Categorical", "Enum")))
+    columns.categories = frozenset(name for name in wanted if is_category(whole[name].dtype))
     return columns
 
 
-def as_frame(frame: object) -> Any:
-    """Return a data frame of any library as one of narwhals."""
+def distinct(frame: object, wanted: Sequence[str], error: type[TableError]) -> object:
+    """Let the engine of a lazy frame find the rows that differ in these columns, in order."""
+    check_named(wanted)
+    check_header(column_names(frame), wanted, "the data frame", error)
+    with engine_at_work("the data frame", "looking for the arms"):
+        return as_frame(frame).select(*wanted).unique().collect(backend="pyarrow").sort(*wanted)
+
+
+@contextmanager
+def engine_at_work(engine: str, what: str) -> Iterator[None]:
+    """Quote what an engine says when it fails."""
+    try:
+        yield
+    except BanditreeError:
+        raise
+    except Exception as cause:
+        raise EngineFailed(f"{engine} failed while {what}: {cause}") from cause
+
+
+def is_category(dtype: object) -> bool:
+    """Whether a frame says that a column is one of categories."""
+    return str(dtype).startswith(("Categorical", "Enum"))
+
+
+def as_frame(frame: object, what: str = "a file, a data frame or a mapping of columns") -> Any:
+    """Return a data frame of any library as one of narwhals; ``what`` is what an error asks for."""
     try:
         import narwhals as nw
     except ImportError:
@@ -319,8 +337,7 @@ def as_frame(frame: object) -> Any:
     try:
         return nw.from_native(frame)
     except TypeError:
-        kind = type(frame).__name__
-        raise InvalidType(f"{frame!r:.60} is a {kind}; give a file, a data frame or a mapping of columns") from None
+        raise InvalidType(f"{frame!r:.60} is a {type(frame).__name__}; give {what}") from None
     except nw.exceptions.DuplicateError:
         raise InvalidValue("columns of this frame have the same name; rename all but one of them") from None
 

@@ -12,7 +12,7 @@ from banditree.errors import InvalidType, InvalidValue
 
 # Twins of largest, largest_context and most_plays in native/policy/walk.hpp.
 MAX_REWARD = 1e100  # largest reward: sums of rewards and of their squares stay finite
-MAX_CONTEXT = 1e30  # largest entry of a context: so do products with rewards, and what is solved from them
+MAX_CONTEXT = 1e30  # largest entry of a context, so that products with rewards, and solutions, stay finite
 MAX_PLAYS = 1e15  # most plays in one row of a batch: counts remain whole numbers that floats hold exactly
 
 

@@ -131,8 +131,8 @@ def contest(
 ) -> Contest:
     """Let each policy learn from the first ``share`` of the log, by time, and evaluate it on the rest.
 
-    What is evaluated is a policy as it is after the first part: it does not learn any further, and no row is used both
-    to learn and to evaluate. The verdict accounts for choosing among several policies: each interval gets a higher
+    A policy is evaluated as it is after the first part: it does not learn any further, and no row is used both to learn
+    and to evaluate. The verdict accounts for choosing among several policies: each interval gets a higher
     confidence, so that all of them hold together with 95% (Bonferroni).
 
     Parameters

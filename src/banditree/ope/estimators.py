@@ -11,8 +11,8 @@ For row i, with arm a_i, reward r_i and context x_i:
 
 - ``rewards``: r_i
 - ``weights``: w_i = pi(a_i | x_i) / pi_0(a_i | x_i), target over logging policy
-- ``predicted``: q(x_i, a_i), what a model of the reward predicts for the arm that was shown
-- ``direct``: v_i = sum over arms a of pi(a | x_i) q(x_i, a), what the model predicts for the target
+- ``predicted``: q(x_i, a_i), the prediction of a reward model for the arm that was shown
+- ``direct``: v_i = sum over arms a of pi(a | x_i) q(x_i, a), its prediction for the target
 - ``scale``: h_i, the weight of the row itself if a learning policy wrote the log (`scales`)
 """
 
@@ -28,7 +28,7 @@ import numpy as np
 from banditree.base.arrays import Floats, Places
 from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import real, whole
-from banditree.ope.rows import ArmRows, ByRow, LogRows
+from banditree.ope.rows import ByRow, LogRows
 from banditree.ope.sums import DIRECT, WEIGHT, Form
 
 N_SETTINGS = 12  # that SLOPE chooses from
@@ -119,7 +119,7 @@ class SNIPS(Estimator):
 
 
 class DM(Estimator):
-    r"""The direct method: what the model predicts. No variance from weights; biased if the model is wrong.
+    r"""The direct method: the model's predictions. No variance from weights; biased if the model is wrong.
 
     .. math:: \hat V = \frac1n \sum_i v_i, \qquad v_i = \sum_a \pi(a \mid x_i)\, \hat q(x_i, a)
     """
@@ -364,7 +364,7 @@ def scales(target: ByRow, behaviour: ByRow, *, contexts: bool) -> Floats:
     return np.asarray(1 / np.sqrt(np.maximum(spread, TINY)))
 
 
-def estimated_scales(rows: ArmRows, block: Places | None) -> Floats:
+def estimated_scales(rows: LogRows, block: Places | None) -> Floats:
     r"""Estimate `scales` where only the propensity of the arm that was shown is logged: (n,).
 
     The expectation of w_s^2 over the arm of row s is the sum in `scales`. So the average of w_s^2 over the earlier rows

@@ -33,6 +33,7 @@ MAX_UNSUPPORTED = 0.05  # with more of its probability on arms without rows, a t
 MIN_EFFECTIVE_ROWS = 30  # with fewer effective rows, a normal interval cannot be trusted
 MIN_EFFECTIVE_CONTRIBUTIONS = 10  # rows that determine the standard error, without which it cannot be trusted either
 POWER = NormalDist().inv_cdf(0.8)  # enough rows to detect the estimated difference 4 times in 5
+ROUNDING = 1e-12  # of a value: estimates that differ by less are equal
 SMALLEST_SHARE = 0.01  # a difference below this share of the logging policy's value is not worth more rows
 MAX_NAMED = 5  # arms named in the sentence, at most
 
@@ -47,7 +48,7 @@ class Estimate:
     ess: float  # effective sample size: how many rows of equal weight would be as informative
     largest: float  # largest weight of a row
     form: Form = field(repr=False, compare=False)  # the scores
-    groups: Groups = field(repr=False, compare=False)  # what they are scores of
+    groups: Groups = field(repr=False, compare=False)  # of the scores
     least: float = 0.0  # lower bound of the standard error, where all rewards that count are equal
     # With rare rewards (`banditree.ope.rare`): how much the value grows with each reward, (groups,), and the rewards.
     multipliers: Floats | None = field(default=None, repr=False, compare=False)
@@ -281,7 +282,7 @@ def draw_intervals(
     alt: str,
     is_faint: Sequence[bool] | None = None,
 ) -> Picture:
-    """Draw intervals below each other, with what the logging policy earned as a band."""
+    """Draw intervals below each other, with the logging policy's reward as a band."""
 
     def draw() -> str:
         from banditree import plots
@@ -349,7 +350,7 @@ def evaluate(
     """
     if not isinstance(log, Log):
         how = "read it first with bt.read_log(file, arm=..., reward=..., propensity=...)"
-        raise InvalidType(f"log {log!r:.60} is a {type(log).__name__}; {how}")
+        raise InvalidType(f"log is a {type(log).__name__}; {how}")
     wanted = parse_estimators(estimators)
     log = log.summed("blocks" if adaptive else "folds")
     tree = find_tree(tree, target, log)
@@ -462,8 +463,8 @@ def _rare(rows: LogRows) -> Events | None:
 def _least_error(rows: LogRows, weights: Floats, ess: float) -> float:
     """Return a lower bound of the standard error: 0 unless all rewards that count are equal, as if nothing varied.
 
-    The next reward may be another one all the same. How far off it could be is what the log shows elsewhere, and how
-    often that may happen is what Wilson's interval says about 0 in this number of rows.
+    The next reward may differ all the same: by as much as rewards differ elsewhere in the log, and as often as Wilson's
+    interval allows for 0 events in this number of rows.
     """
     low, high = rows.extremes
     counted = weights != 0
@@ -497,6 +498,7 @@ def compare(estimate: Estimate, other: Estimate, *, adaptive: bool, confidence: 
     else:
         value, se = groups.mean_and_error(by_row)
         se = se if is_logged else max(se, estimate.least, other.least)
+    se = max(se, ROUNDING * max(abs(estimate.value), abs(other.value)))
     return Difference(value, se, confidence, groups.contributions(by_row), rare, estimate.events)
 
 

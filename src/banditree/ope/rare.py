@@ -38,7 +38,8 @@ class Events:
 
     def effective(self, multipliers: Floats) -> float:
         """Return how many events of equal size would vary as much as these, multiplied."""
-        return _effective(*self._sums(multipliers))
+        total, squares = self._sums(multipliers)
+        return total**2 / squares if squares > 0 else 0.0
 
     def _sums(self, multipliers: Floats) -> tuple[float, float]:
         """Sum the sizes of multiplied events, and their squares."""
@@ -103,10 +104,6 @@ def widen(
         low, high = events.reach(multipliers, confidence) or (0.0, 0.0)
         below, above = max(below, low), max(above, high)
     return value - below, value + above
-
-
-def _effective(total: float, squares: float) -> float:
-    return total**2 / squares if squares > 0 else 0.0
 
 
 def _ends(total: float, squares: float, one_more: float, z: float) -> tuple[float, float]:

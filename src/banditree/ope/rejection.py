@@ -134,7 +134,7 @@ def replay(policies: Any, log: object, *, tree: Tree | None = None, orders: int 
     """
     factories = name_factories(policies)
     if not isinstance(log, Log):
-        raise InvalidType(f"log {log!r:.60} is a {type(log).__name__}; read it first with bt.read_log")
+        raise InvalidType(f"log is a {type(log).__name__}; read it first with bt.read_log")
     tree = find_tree(tree, None, log)
     if log.propensities is None:
         raise InvalidValue(f"replay: {LOG_PROPENSITIES}")

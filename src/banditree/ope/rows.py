@@ -6,7 +6,6 @@ an estimator may ask for.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -100,59 +99,84 @@ class ByRow:
         return ByRow(table, self.kind)
 
 
-class LogRows(ABC):
-    """What estimators work on: rows, or groups of them; every array has one entry per group: (groups,)."""
+@dataclass(frozen=True, eq=False)
+class LogRows:
+    """What estimators work on: a log combined with a target, as rows or groups of rows of one arm; (groups,) each."""
 
     tree: Tree
-    rewards: Floats  # their means
-    unusual: tuple[float, Floats] | None  # of groups: the reward that may be the most frequent, and how many differ
+    places: Places  # the arm that was shown, as an index into tree.arms
+    rewards: Floats
+    propensities: Floats
+    target: ByRow  # probabilities of the arms
+    behaviour: ByRow | None  # those of the logging policy, if known
+    counts: Floats  # rows in each group
+    inside: Floats | None = None  # (groups, 3, 3) sums of products of r, 1/p and r/p about their means
+    bounds: tuple[Floats, Floats] | None = None
+    tails: tuple[Floats, Floats] | None = None
+    unusual: tuple[float, Floats] | None = None  # as those of a log
+    model: ByRow | None = None  # predicted rewards
+    scale: Floats | None = None  # weights of the rows, if a learning policy wrote the log
 
-    @property
-    @abstractmethod
-    def groups(self) -> Groups:
-        """How many rows each group has, how they vary, and how much they count."""
-
-    @property
-    @abstractmethod
-    def extremes(self) -> tuple[Floats, Floats]:
-        """The lowest and the highest reward of each group."""
-
-    @property
-    @abstractmethod
-    def shown(self) -> Floats:
-        """How many rows each arm has: (arms,)."""
-
-    @property
-    @abstractmethod
-    def target_mean(self) -> Floats:
-        """The target's probability of each arm, on average: (arms,)."""
-
-    @property
-    @abstractmethod
-    def by_context(self) -> bool:
-        """Whether the target's probabilities differ from row to row."""
-
-    @property
-    @abstractmethod
+    @cached_property
     def weights(self) -> Floats:
         """Probability under the target over that under the logging policy."""
+        return np.asarray(self.target.at(self.places) / self.propensities)
 
-    @property
-    @abstractmethod
+    @cached_property
     def predicted(self) -> Floats:
         """The model's prediction for the arm that was shown."""
+        assert self.model is not None
+        return self.model.at(self.places)
 
-    @property
-    @abstractmethod
+    @cached_property
     def direct(self) -> Floats:
         """The model's prediction for the target."""
+        assert self.model is not None
+        return self.target.dot(self.model)
 
-    @abstractmethod
+    @property
+    def extremes(self) -> tuple[Floats, Floats]:
+        """The lowest and the highest reward of each group."""
+        return (self.rewards, self.rewards) if self.bounds is None else self.bounds
+
+    @cached_property
+    def groups(self) -> Groups:
+        """How many rows each group has, how they vary, and how much they count."""
+        if self.inside is None:
+            return Groups(self.counts, self.scale)
+        chance = self.target.at(self.places)
+        from_sums = np.zeros((len(chance), N_VARYING, 3))  # what varies, by r, 1/p and r/p
+        from_sums[:, REWARD, 0], from_sums[:, WEIGHT, 1], from_sums[:, WEIGHTED_REWARD, 2] = 1.0, chance, chance
+        if self.model is not None:
+            from_sums[:, WEIGHTED_PREDICTION, 1] = chance * self.predicted
+        return Groups(self.counts, self.scale, from_sums @ self.inside @ from_sums.transpose(0, 2, 1), self.tails)
+
+    @property
+    def by_context(self) -> bool:
+        """Whether the target's probabilities differ from row to row."""
+        return not self.target.constant
+
+    @cached_property
+    def shown(self) -> Floats:
+        """How many rows each arm has: (arms,)."""
+        return np.bincount(self.places, self.counts, minlength=self.tree.n_arms).astype(np.float64)
+
+    @cached_property
+    def target_mean(self) -> Floats:
+        """The target's probability of each arm, on average: (arms,)."""
+        return self.target.mean(self.counts)
+
     def cluster_weights(self, depth: int) -> Floats:
         """Compute target over logging policy, by the cluster of the shown arm at ``depth``."""
+        assert self.behaviour is not None
+        cluster_of_arm = clusters(self.tree, depth)
+        at = cluster_of_arm[self.places]
+        behaviour = self.behaviour.pool(cluster_of_arm).at(at)
+        _check_positive(behaviour, self.places, self.tree, "the cluster of ")
+        return self.target.pool(cluster_of_arm).at(at) / behaviour
 
     def form(self, values: Floats, varying: int | None = None, slope: Floats | float = 1.0) -> Form:
-        """Describe numbers that follow one of what varies inside of a group, or nothing."""
+        """Describe numbers that are linear in one variable of a group, or constant in it."""
         if self.groups.inside is None:
             return Form(values)
         slopes = np.zeros((len(values), N_VARYING))
@@ -179,74 +203,6 @@ class LogRows(ABC):
         share = np.where(self.shown > 0, 0.0, self.target_mean)
         order = np.argsort(-share, kind="stable")[: int((share > 0).sum())]
         return tuple(self.tree.arms[place] for place in order.tolist()), float(share.sum())
-
-
-@dataclass(frozen=True, eq=False)
-class ArmRows(LogRows):
-    """A log combined with a target: each row or group is about one arm."""
-
-    tree: Tree
-    places: Places  # the arm that was shown, as an index into tree.arms
-    rewards: Floats
-    propensities: Floats
-    target: ByRow  # probabilities of the arms
-    behaviour: ByRow | None  # those of the logging policy, if known
-    counts: Floats  # rows in each group
-    inside: Floats | None = None  # (groups, 3, 3) sums of products of r, 1/p and r/p about their means
-    bounds: tuple[Floats, Floats] | None = None
-    tails: tuple[Floats, Floats] | None = None
-    unusual: tuple[float, Floats] | None = None  # as those of a log
-    model: ByRow | None = None  # predicted rewards
-    scale: Floats | None = None  # weights of the rows, if a learning policy wrote the log
-
-    @cached_property
-    def weights(self) -> Floats:
-        return np.asarray(self.target.at(self.places) / self.propensities)
-
-    @cached_property
-    def predicted(self) -> Floats:
-        assert self.model is not None
-        return self.model.at(self.places)
-
-    @cached_property
-    def direct(self) -> Floats:
-        assert self.model is not None
-        return self.target.dot(self.model)
-
-    @property
-    def extremes(self) -> tuple[Floats, Floats]:
-        return (self.rewards, self.rewards) if self.bounds is None else self.bounds
-
-    @cached_property
-    def groups(self) -> Groups:
-        if self.inside is None:
-            return Groups(self.counts, self.scale)
-        chance = self.target.at(self.places)
-        from_sums = np.zeros((len(chance), N_VARYING, 3))  # what varies, by r, 1/p and r/p
-        from_sums[:, REWARD, 0], from_sums[:, WEIGHT, 1], from_sums[:, WEIGHTED_REWARD, 2] = 1.0, chance, chance
-        if self.model is not None:
-            from_sums[:, WEIGHTED_PREDICTION, 1] = chance * self.predicted
-        return Groups(self.counts, self.scale, from_sums @ self.inside @ from_sums.transpose(0, 2, 1), self.tails)
-
-    @property
-    def by_context(self) -> bool:
-        return not self.target.constant
-
-    @cached_property
-    def shown(self) -> Floats:
-        return np.bincount(self.places, self.counts, minlength=self.tree.n_arms).astype(np.float64)
-
-    @cached_property
-    def target_mean(self) -> Floats:
-        return self.target.mean(self.counts)
-
-    def cluster_weights(self, depth: int) -> Floats:
-        assert self.behaviour is not None
-        cluster_of_arm = clusters(self.tree, depth)
-        at = cluster_of_arm[self.places]
-        behaviour = self.behaviour.pool(cluster_of_arm).at(at)
-        _check_positive(behaviour, self.places, self.tree, "the cluster of ")
-        return self.target.pool(cluster_of_arm).at(at) / behaviour
 
 
 def clusters(tree: Tree, depth: int) -> Places:
@@ -280,7 +236,7 @@ def find_tree(tree: object, target: object, log: Log) -> Tree:
     return tree
 
 
-def prepare_rows(log: Log, tree: Tree, target: object, behaviour: object, notes: list[str]) -> ArmRows:
+def prepare_rows(log: Log, tree: Tree, target: object, behaviour: object, notes: list[str]) -> LogRows:
     """Combine the log, the target, and the logging policy if it is given or can be deduced."""
     places, p = log.places(tree), log.propensities
     chances = arm_probabilities("target", target, log, tree, notes)
@@ -305,7 +261,7 @@ def prepare_rows(log: Log, tree: Tree, target: object, behaviour: object, notes:
             )
     assert p is not None
     sums = (log.counted, log.inside, log.bounds, log.tails, log.unusual)
-    return ArmRows(tree, places, log.rewards, p, chances, known, *sums)
+    return LogRows(tree, places, log.rewards, p, chances, known, *sums)
 
 
 def _check_positive(behaviour: Floats, places: Places, tree: Tree, what: str = "") -> None:
@@ -434,7 +390,7 @@ def deduce_behaviour(log: Log, places: Places, tree: Tree) -> ByRow | None:
     return ByRow.same(highest, len(places)) if abs(highest.sum() - 1) <= SUM_TOLERANCE else None
 
 
-def propensities_change(rows: ArmRows) -> bool:
+def propensities_change(rows: LogRows) -> bool:
     """Whether an arm's propensity changes over the log, a sign of a policy that learns or uses contexts."""
     p = rows.propensities
     mean = np.bincount(rows.places, rows.counts * p, minlength=rows.tree.n_arms) / np.maximum(rows.shown, 1)

@@ -1,8 +1,8 @@
 """Means, standard errors and effective numbers of scores, from rows or from the sums of groups of rows.
 
 A row in memory is a group of one. A group of a lazy log (`banditree.data.lazy`) stands for all rows with the same arm,
-fold and (nearly) the same propensity: it has a mean, and how its rows vary around it. Scores are linear in what varies,
-so that their sums of squares follow exactly.
+fold and (nearly) the same propensity: it has a mean, and the variation of its rows around it. Scores are linear in what
+varies, so that their sums of squares follow exactly.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ import numpy as np
 
 from banditree.base.arrays import Floats
 
-# What may vary among the rows of a group: the reward, what the model predicts for the target and for the arm that was
-# shown, the weight, and the products of the weight with reward and prediction.
+# Variables within a group: the reward, the model's prediction for the target and for the arm that was shown, the
+# weight, and the products of the weight with reward and prediction.
 REWARD, DIRECT, PREDICTED, WEIGHT, WEIGHTED_REWARD, WEIGHTED_PREDICTION = range(6)
 N_VARYING = 6
 
 
 @dataclass(frozen=True, eq=False)
 class Form:
-    """A number per row: its mean in each group, and how it follows what varies in the group."""
+    """A number per row: its mean in each group, and its slopes in the variables of the group."""
 
     mean: Floats  # (groups,)
     slopes: Floats | None = None  # (groups, 6) by REWARD, DIRECT, ...; None if each group is a single row

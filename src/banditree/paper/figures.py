@@ -53,7 +53,7 @@ class Figure:
     caption: str  # the paper's, in short
     kind: str  # "sweep": regret at T against a parameter; "curves": regret over time; "function": f and arms on it
     settings_of: Callable[[str], list[Setting]]
-    readings: Sequence[str]  # what was chosen where the paper does not say
+    readings: Sequence[str]  # choices where the paper is silent
     options: Mapping[str, str] = field(default_factory=dict)  # {variant: description}, without the default
     horizon: int = 0  # the paper's T
     seeds: int = 0

@@ -13,7 +13,7 @@ from banditree import plots
 from banditree.paper.figures import DEFAULT, Figure
 from banditree.simulation.runs import Runs
 from banditree.simulation.statistics import over_seeds
-from banditree.simulation.sweeping import Line, add_point
+from banditree.simulation.sweeping import Series, add_point
 from banditree.tree import clustering
 
 
@@ -38,7 +38,7 @@ def axes(figure: Figure, variant: str, runs: Mapping[str, Runs]) -> Any:
 
 
 def _sweep(figure: Figure, variant: str, runs: Mapping[str, Runs], title: str) -> Any:
-    lines: dict[str, Line] = {}
+    lines: dict[str, Series] = {}
     settings = figure.settings(variant)
     for setting in settings:
         for policy in settings[0].policies:  # of 1f, where ATS has no depth to tell, HTS alone

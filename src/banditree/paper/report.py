@@ -78,8 +78,8 @@ def write_report(
 ) -> Path:
     """Judge the claims, write ``report.html``, ``claims.json`` and ``claims.md`` to ``out``; return the page's path.
 
-    By default ``results`` are those of the folder, and ``verdicts`` are computed from them. What has to be simulated
-    runs on ``jobs`` workers.
+    By default ``results`` are those of the folder, and ``verdicts`` are computed from them. Simulations
+    run on ``jobs`` workers.
     """
     started = time.perf_counter()
     folder = Path(out)

@@ -19,10 +19,10 @@ KINDS: dict[str, dict[str, Any]] = {  # options of savefig; without dates, so th
     "svg": {"metadata": {"Date": None}},
     "pdf": {"metadata": {"CreationDate": None}},
 }
-METADATA = "Creator", "Date", "Format", "Type"  # what savefig would write into an SVG file by itself
+METADATA = "Creator", "Date", "Format", "Type"  # savefig writes these into an SVG file by default
 
 
-def save(ax: Any, stem: Path) -> tuple[Path, Path]:
+def save(ax: Axes, stem: Path) -> tuple[Path, Path]:
     """Write the figure of these axes as ``stem.png`` and ``stem.svg``."""
     png, svg = (stem.parent / f"{stem.name}.{kind}" for kind in ("png", "svg"))
     write(ax, png)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def function(
-    f: Callable[[Any], Any],
+    f: Callable[[Floats], Floats],
     places: Floats,
     labels: NDArray[np.intp],
     *,
@@ -41,7 +41,7 @@ def function(
     return ax
 
 
-def _on_a_line(ax: Axes, f: Callable[[Any], Any], places: Floats, labels: NDArray[np.intp]) -> None:
+def _on_a_line(ax: Axes, f: Callable[[Floats], Floats], places: Floats, labels: NDArray[np.intp]) -> None:
     x = np.linspace(0.0, 1.0, 1001)  # (points,)
     ax.plot(x, f(x), color=GREY, label="f(x)", zorder=1)
     left_to_right = sorted(set(labels.tolist()), key=lambda label: places[labels == label].mean())
@@ -56,7 +56,7 @@ def _on_a_line(ax: Axes, f: Callable[[Any], Any], places: Floats, labels: NDArra
     add_legend(ax)
 
 
-def _on_a_plane(ax: Any, f: Callable[[Any], Any], places: Floats, labels: NDArray[np.intp]) -> None:
+def _on_a_plane(ax: Any, f: Callable[[Floats], Floats], places: Floats, labels: NDArray[np.intp]) -> None:
     side = np.linspace(0.0, 1.0, 201)  # (points,)
     values = f(np.stack(np.meshgrid(side, side), axis=-1))  # (points, points)
     image = ax.imshow(values, extent=(0, 1, 0, 1), origin="lower", cmap="cividis", interpolation="bilinear")

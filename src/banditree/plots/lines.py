@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from banditree.base.arrays import Floats
+from banditree.base.arrays import Array, Floats
 from banditree.base.words import cell_width, chop, count, visible
 from banditree.errors import InvalidValue
 from banditree.errors.checks import choice
@@ -18,6 +18,9 @@ from banditree.plots.style import GREY, Look, house_style, looks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from banditree.simulation.runs import Runs
 
 SIZE_INCHES = (6.4, 3.8)  # inches
 BANDS = {"sd": "1 sd", "se": "1 se", "interval": "95% interval"}  # words for a band after "mean ±"
@@ -29,15 +32,15 @@ SMALL_LEGEND = {"fontsize": SMALL_POINTS, "title_fontsize": SMALL_POINTS, "handl
 
 
 def regret(
-    runs: Any,
+    runs: Runs,
     *,
-    ax: Any = None,
+    ax: Axes | None = None,
     band: str | None = "sd",
     log_time: bool = False,
     bounds: bool = False,
     title: str | None = None,
     legend: str | None = None,
-) -> Any:
+) -> Axes:
     """Draw mean cumulative regret over time for every policy, as `Runs.plot` does. Returns the Axes.
 
     Parameters
@@ -98,12 +101,12 @@ def sweep(
     x_label: str,
     y_label: str,
     seeds: int,
-    ax: Any = None,
+    ax: Axes | None = None,
     title: str | None = None,
     ordered: bool = False,
     band: str | None = "sd",
     log: bool = False,
-) -> Any:
+) -> Axes:
     """Draw lines with error bars. Returns the Axes.
 
     Parameters
@@ -145,7 +148,7 @@ def sweep(
             ax.set_xticks(positions, map(_tick, positions))
             ax.minorticks_off()
         if ordered:
-            ax.xaxis.get_major_locator().set_params(integer=True)
+            ax.locator_params(axis="x", integer=True)
         measure = f"mean ± {BANDS[band]}" if band else "mean"
         add_legend(ax, title=f"{measure},\n{count(seeds, 'seed')}", reverse=ordered)
     return ax
@@ -201,11 +204,11 @@ def panels(
     return axes[0] if len(axes) == 1 else np.array(axes, object)
 
 
-def _share_words(figure: Any, axes: Sequence[Any], y_label: str) -> None:
+def _share_words(figure: Figure, axes: Sequence[Any], y_label: str) -> None:
     """Give the panels one legend and one name of the vertical axis, and name horizontal axes only below."""
     handles, names = axes[-1].get_legend_handles_labels()
     title = axes[-1].get_legend().get_title().get_text()
-    options: dict[str, object] = {"loc": "outside right upper"}
+    options: dict[str, Any] = {"loc": "outside right upper"}
     if _is_narrow(axes[0]):
         title = title.replace("\n", " ")
         options = {"loc": "outside lower left", "ncols": _legend_columns(figure.get_figwidth(), names)} | SMALL_LEGEND
@@ -222,7 +225,7 @@ def _start_at_zero(ax: Axes, lines: Iterable[tuple[Sequence[float], Sequence[flo
         ax.set_ylim(bottom=0)
 
 
-def _new_figure(size: tuple[float, float], *, in_window: bool) -> Any:
+def _new_figure(size: tuple[float, float], *, in_window: bool) -> Figure:
     if in_window:
         from matplotlib import pyplot
 
@@ -232,12 +235,12 @@ def _new_figure(size: tuple[float, float], *, in_window: bool) -> Any:
     return Figure(figsize=size, layout="constrained")
 
 
-def new_axes() -> Any:
+def new_axes() -> Axes:
     """Return the axes of a new figure, which notebooks and ``pyplot.show`` show."""
     return _new_figure(SIZE_INCHES, in_window=True).subplots()
 
 
-def sheet(width: float = SIZE_INCHES[0], height: float = SIZE_INCHES[1]) -> Any:
+def sheet(width: float = SIZE_INCHES[0], height: float = SIZE_INCHES[1]) -> Axes:
     """Return the axes of a new figure that is only written to a file: it has no window and need not be closed."""
     with house_style():
         return _new_figure((width, height), in_window=False).subplots()
@@ -282,11 +285,11 @@ def _inches(ax: Any) -> float:
     return float(ax.get_position().width * ax.get_figure().get_figwidth())
 
 
-def _is_narrow(ax: object) -> bool:
+def _is_narrow(ax: Axes) -> bool:
     return _inches(ax) < NARROW_INCHES
 
 
-def _tick(value: float, _: int | None = None) -> str:
+def _tick(value: float, _: float | None = None) -> str:
     """Format a number on an axis: 10,000 or 2.5M."""
     return f"{value / 1e6:g}M" if abs(value) >= 1e6 else f"{value:,.0f}" if value == round(value) else f"{value:g}"
 
@@ -322,7 +325,7 @@ def labels(names: Sequence[str]) -> list[str]:
     ]
 
 
-def draw_mean(ax: Any, short: str, look: Look, x: object, mean: Floats, spread: Floats | None, **options: Any) -> None:
+def draw_mean(ax: Axes, short: str, look: Look, x: Array, mean: Floats, spread: Floats | None, **options: Any) -> None:
     """Draw the line of a policy, by its label, and a band of ``spread`` around it."""
     ax.plot(x, mean, look.dashes, color=look.color, label=short, **options)
     if spread is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,10 +16,12 @@ from banditree.plots.style import BLUE, GREY, ORANGE, house_style, looks
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from banditree.ope.rejection import Replay
+
 MAX_ARMS = 30  # the most arms in a picture
 
 
-def rewards(replay: Any, *, ax: Axes | None = None, title: str | None = None) -> Axes:
+def rewards(replay: Replay, *, ax: Axes | None = None, title: str | None = None) -> Axes:
     """Draw the mean reward so far over accepted rows, as `Replay.plot` does, with bands of one sd. Returns the Axes."""
     with house_style():
         ax = new_axes() if ax is None else ax
@@ -45,7 +47,7 @@ def intervals(
 ) -> Axes:
     """Draw values with 95% intervals, one per name from top to bottom. Returns the Axes.
 
-    ``reference`` is the value and the standard error of what they are compared with, drawn as a line and a band.
+    ``reference`` is the value and standard error of a baseline, drawn as a line and a band.
     ``spans`` are the ends of the intervals where they are not 1.96 standard errors to either side.
     ``faint`` marks the values whose interval understates the uncertainty, which are drawn as open circles.
     """

@@ -353,7 +353,24 @@ class LinUCT(Algorithm):
 
 ALGORITHMS: dict[str, type[Policy]] = {
     policy.__name__: policy
-    for policy in (ATS, TS, TSC, HTS, HierTS, UCB1, UCBC, UCT, TSMax, LinATS, LinTS, LinTSC, LinHTS, LinUCB, LinUCBC, LinUCT)
+    for policy in (
+        ATS,
+        TS,
+        TSC,
+        HTS,
+        HierTS,
+        UCB1,
+        UCBC,
+        UCT,
+        TSMax,
+        LinATS,
+        LinTS,
+        LinTSC,
+        LinHTS,
+        LinUCB,
+        LinUCBC,
+        LinUCT,
+    )
 }
 
 

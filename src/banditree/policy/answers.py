@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from banditree.base.arrays import Floats, Indices
-from banditree.beliefs.copies import BLOCK, MAX_DRAWS, MEANS_DRAWN, MIN_DRAWS
+from banditree.beliefs.base import draws_in_blocks
 from banditree.data.features import Features
 from banditree.errors import InvalidValue, UnknownArm
 from banditree.policy.limits import AnyLimits
@@ -151,11 +151,9 @@ def remaining(state: State, context: Floats | None) -> Remaining:
     rows, leaves = state.rows, np.asarray(state.walked_tree.shape.node_of, np.intp)
     best = int(np.argmax(rows.mean(leaves, None if context is None else context[None])[:, 0]))
     rng = np.random.default_rng(0)
-    n_draws = min(max(MEANS_DRAWN // len(leaves), MIN_DRAWS), MAX_DRAWS)
-    block = max(1, BLOCK // len(leaves))
     gains = []
-    for start in range(0, n_draws, block):
-        means = rows.possible(rows.draw_means(leaves, context, min(block, n_draws - start), rng))
+    for m in draws_in_blocks(len(leaves)):
+        means = rows.possible(rows.draw_means(leaves, context, m, rng))
         gains.append(means.max(axis=0) - means[best])
     gain = np.concatenate(gains)
     return Remaining(float(gain.mean()), float(np.quantile(gain, 0.95)))

@@ -70,7 +70,7 @@ def runs_natively(rows: Rows, rule: Rule) -> bool:
 
 
 # Methods of the native engine. The first three are one step each, with arms as the user has them: they need no lock,
-# and refuse what is not ready to use, or anything while the policy is held.
+# and refuse arguments that need a conversion, and all calls while the policy is held.
 STEPS = ("choose", "update", "learn_lists")
 LOCKED = ("limits", "choose_within", "choose_many", "slate", "wins", "learn_one", "learn", "forget")
 

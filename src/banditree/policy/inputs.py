@@ -1,4 +1,4 @@
-"""Check what users pass to a policy and convert it for the engines, or raise an error that says what is wrong."""
+"""Check the arguments of a policy's methods and convert them for the engines, or raise an error with the reason."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def plays(values: object, n: int) -> Floats:
 
 
 def _one_each(values: object, n: int, what: str, one: str, kinds: tuple[type, ...]) -> Floats:
-    """Return one number for each of n arms as floats, maybe ``values`` itself; ``kinds`` says what a number is."""
+    """Return one number for each of n arms as floats, maybe ``values`` itself; ``kinds`` are the types of numbers."""
     refuse_masked(what, values)
     if isinstance(values, set | frozenset):
         raise InvalidType(f"{what} is a set, which has no order; give a list")
@@ -95,7 +95,7 @@ def refuse_row(row: int, arm: object, rewards: Floats, plays: Floats | None, row
 
 @dataclass(frozen=True)
 class Contexts:
-    """The contexts that a policy takes: their length, or features by name, and what the engines get of them."""
+    """The contexts that a policy takes: their length, or features by name, and their encoding for the engines."""
 
     owner: str  # the policy's name, for errors
     dim: int | None  # length of the vectors that users give, None if the policy takes no contexts

@@ -20,7 +20,7 @@ from banditree.errors.checks import real, whole
 from banditree.policy import answers, engines, inputs, limits
 from banditree.policy.answers import Decision, Remaining
 from banditree.policy.limits import AnyLimits
-from banditree.policy.state import State, hold, policies, priors_of_new, transfer_evidence
+from banditree.policy.state import OwnPriors, State, hold, policies, priors_of_new, transfer_evidence
 from banditree.rules import UCB, Rule
 from banditree.stream import Rng, Seed, Stream, generator, native_stream
 from banditree.tree import Tree
@@ -100,7 +100,7 @@ class Policy:
 
     about: ClassVar[About] = About("a walk down the tree with parts of your own", "own")
 
-    # What a policy needs itself; `vars` has what users, and classes derived from this one, add.
+    # A policy's own attributes; `vars` has those that users and derived classes add.
     __slots__ = (
         "__dict__", "__weakref__", "_contexts", "_engine", "_lock", "_state", "_stream",
         "belief", "depth", "explore", "features", "half_life", "rule",
@@ -378,6 +378,9 @@ class Policy:
         if log.is_lazy and (self.dim is not None or self.belief.learns_noise):
             self._learn_chunks(log.chunks(by_name=self.dim is None or self.features is not None))
         elif log.is_lazy:
+            assert sums.bounds is not None
+            for ends, worst in zip(sums.bounds, (np.argmin, np.argmax), strict=True):  # sums may hide them
+                inputs.reward(float(ends[worst(ends)]), self._state.rows, arms[worst(ends)])
             self.update_many(arms, sums.rewards * sums.counted, plays=sums.counted)
         else:
             contexts = (
@@ -421,9 +424,7 @@ class Policy:
         """Replace the tree. Arms in both trees keep their evidence; the others are removed, or start at the prior."""
         self._change(lambda _: tree)
 
-    def _change(
-        self, make: Callable[[Tree], Tree], priors: Callable[[State], Mapping[Any, Belief]] = lambda _: {}
-    ) -> None:
+    def _change(self, make: Callable[[Tree], Tree], priors: Callable[[State], OwnPriors] = lambda _: {}) -> None:
         """Replace the tree, and carry the evidence over; ``priors`` are those of new arms."""
         with hold(self) as old:
             tree = _check_tree(make(old.full_tree))
@@ -432,7 +433,7 @@ class Policy:
             transfer_evidence(old, new)
             self._state = new  # one step: the whole change, or none of it
 
-    def _new_rows(self, tree: Tree, own: Mapping[Any, Belief]) -> Rows:
+    def _new_rows(self, tree: Tree, own: OwnPriors) -> Rows:
         """Return beliefs without evidence about the nodes that are walked."""
         walked = tree if self.depth is None else tree.cut(self.depth)
         rows = self.belief.rows(walked.shape.n_nodes, by_node(tree, walked, own))
@@ -440,7 +441,7 @@ class Policy:
         rows.attach(walked.shape)
         return rows
 
-    def _with_walk(self, tree: Tree, own: dict[Any, Belief], rows: Rows) -> State:
+    def _with_walk(self, tree: Tree, own: OwnPriors, rows: Rows) -> State:
         walked = tree if self.depth is None else tree.cut(self.depth)
         walk = engines.walk(self._engine, walked, rows, self.rule, self._stream, self.explore, self.half_life)
         return State(tree, own, walk)

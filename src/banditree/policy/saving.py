@@ -15,9 +15,9 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from banditree.base import files
+from banditree.base.arrays import Array
 from banditree.beliefs import BELIEFS, Belief, Rows
 from banditree.beliefs.base import Arrays
 from banditree.beliefs.priors import Prior, parts
@@ -211,7 +211,7 @@ def restore(policy: Policy, rows: Arrays) -> None:
         state.walk.refresh()
 
 
-def _one_number(array: NDArray[Any], name: str, low: float, high: float) -> float:
+def _one_number(array: Array, name: str, low: float, high: float) -> float:
     if array.shape != (1,) or not low <= array[0] <= high:
         raise InvalidValue(f"{name} is not one number from {low:g} to {high:g}")
     return float(array[0])
@@ -311,7 +311,7 @@ class Content(NamedTuple):
     """The decoded content of a file."""
 
     header: dict[str, Any]
-    arrays: dict[str, NDArray[Any]]
+    arrays: dict[str, Array]
 
 
 def decode(data: bytes, source: str) -> Content:
@@ -342,9 +342,9 @@ def decode(data: bytes, source: str) -> Content:
     return Content(header, _read_arrays(data, end, header.pop("arrays", None), source))
 
 
-def _read_arrays(data: bytes, end: int, index: Any, source: str) -> dict[str, NDArray[Any]]:
+def _read_arrays(data: bytes, end: int, index: Any, source: str) -> dict[str, Array]:
     """Read the arrays in the index; together they fill the data from ``end`` to the checksum."""
-    arrays: dict[str, NDArray[Any]] = {}
+    arrays: dict[str, Array] = {}
     try:
         for name, dtype, shape in index:
             if dtype not in DTYPES:

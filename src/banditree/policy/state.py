@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import repeat
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
@@ -23,12 +24,15 @@ if TYPE_CHECKING:
     from banditree.policy.policy import Policy
 
 
+OwnPriors = Mapping[Any, Belief]  # priors of some arms, and of clusters by their paths
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class State:
     """Replaced as a whole, so that other threads, and callers after an exception, see the old state or the new one."""
 
     full_tree: Tree  # the user's tree
-    own_priors: dict[Any, Belief]  # priors of some arms, and of clusters by their paths
+    own_priors: OwnPriors
     walk: Walk
 
     @property
@@ -59,14 +63,14 @@ def _common_leaves(new: Tree, old: Tree) -> tuple[NDArray[np.int32], NDArray[np.
     n = len(old.arms)
     if new.arms[:n] == old.arms:  # arms were added or moved: nothing to look up
         return new.shape.node_of[:n], old.shape.node_of
-    pairs = [(at, old.index[arm]) for at, arm in enumerate(new.arms) if arm in old.index]
-    new_positions, old_positions = np.array(pairs, np.intp).reshape(-1, 2).T
-    return new.shape.node_of[new_positions], old.shape.node_of[old_positions]
+    positions = np.fromiter(map(new.index.get, old.arms, repeat(-1)), np.intp, n)  # of the old arms in the new tree
+    in_both = positions >= 0
+    return new.shape.node_of[positions[in_both]], old.shape.node_of[in_both]
 
 
 def priors_of_new(
     state: State, belief: Belief, arms: Mapping[object, Sequence[object]], prior: Belief | str | None
-) -> dict[Any, Belief]:
+) -> OwnPriors:
     """Return the priors of new arms, estimated from their siblings or as given; none if they have the policy's."""
     if prior is None or not isinstance(arms, Mapping):
         return {}

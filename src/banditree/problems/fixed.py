@@ -21,7 +21,7 @@ def bernoulli(tree: Trees, means: object) -> Problem:
     Several trees over the same arms are given as {name: tree}; the order of the arms is that of the first.
 
     >>> bernoulli(Tree({"hats": ["h1", "h2"], "shoes": ["s1"]}), {"h1": 0.1, "h2": 0.2, "s1": 0.3})
-    bernoulli(trees={'tree': Tree(3 arms, 2 clusters, depth 1)}, rewards=Bernoulli(), means=array(3,))
+    bernoulli(trees={'tree': Tree(3 arms, 2 clusters, depth 1)}, rewards=Bernoulli(), means=array(3,), digest=8f416366)
     """
     return _fixed("bernoulli", tree, Bernoulli(), "means", means)
 

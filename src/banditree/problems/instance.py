@@ -5,7 +5,8 @@ The protocols say what a problem, or an instance, of the user's own needs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol, runtime_checkable
@@ -22,6 +23,7 @@ from banditree.tree.build import Name
 from banditree.tree.lookup import by_arm
 
 CONTEXTS = ("normal", "uniform", "unit", "constant", "hidden")
+MAX_SHOWN = 200  # characters of a part of a problem
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,8 +241,43 @@ class Problem:
         return self.draw(generator(0), **self.parameters)
 
     def __repr__(self) -> str:
-        shown = {
-            name: f"array{value.shape}" if isinstance(value, np.ndarray) else repr(value)
-            for name, value in self.parameters.items()
-        }
-        return f"{self.name}({', '.join(f'{name}={text}' for name, text in shown.items())})"
+        return self._text
+
+    @cached_property
+    def _text(self) -> str:
+        return _describe(self.name, self.parameters)
+
+
+def describe(problem: object) -> str:
+    """Describe a problem, so that problems with the same text draw the same instances.
+
+    One of the user's own without a ``__repr__`` is described by its class and its public attributes.
+    """
+    if type(problem).__repr__ is not object.__repr__ or not hasattr(problem, "__dict__"):
+        return repr(problem)
+    public = {name: value for name, value in vars(problem).items() if not name.startswith("_")}
+    return _describe(type(problem).__qualname__, public)
+
+
+def _describe(name: str, parts: Mapping[str, object]) -> str:
+    """Describe by name and parts; what is in arrays, trees and long texts is told by a digest."""
+    shown = [
+        f"{part}=array{value.shape}" if isinstance(value, np.ndarray) else f"{part}={value!r:.{MAX_SHOWN}}"
+        for part, value in parts.items()
+    ]
+    if contents := list(_contents(parts)):
+        shown.append(f"digest={hashlib.sha256(repr(contents).encode()).hexdigest()[:8]}")
+    return f"{name}({', '.join(shown)})"
+
+
+def _contents(value: object) -> Iterator[object]:
+    """Yield what a text does not show."""
+    if isinstance(value, np.ndarray):
+        yield value.tolist()
+    elif isinstance(value, Tree):
+        yield value.paths()
+    elif isinstance(value, Mapping):
+        for part in value.values():
+            yield from _contents(part)
+    elif len(text := repr(value)) > MAX_SHOWN:
+        yield text

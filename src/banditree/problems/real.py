@@ -32,7 +32,7 @@ COLUMNS = ("item", "category", "subcategory", "plays", "clicks")
 def open_bandit(campaign: str = "all") -> Problem:
     """Clicks on items of the Open Bandit Dataset: category -> subcategory -> item, click rates of 0.09% to 0.5%.
 
-    The mean of an item is alpha / (alpha + beta), the mean of what the shop's own policy had come to believe. Strong
+    The mean of an item is alpha / (alpha + beta), the posterior mean of the shop's own policy. Strong
     dominance does not hold. ``campaign`` is "all" (80 items), "men" (34) or "women" (46).
 
     >>> open_bandit().instance(0).tree

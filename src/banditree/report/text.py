@@ -157,7 +157,7 @@ def _column_widths(
         for i in numbers:
             widths[i] = max(words[i], max(map(_longest_word, columns[i]), default=0))
     left = room - sum(widths[i] for i in numbers)
-    for place, i in enumerate(sorted(names, key=lambda i: widths[i])):  # the longest get what the others leave
+    for place, i in enumerate(sorted(names, key=lambda i: widths[i])):  # the longest get the remaining width
         widths[i] = max(min(widths[i], left // (len(names) - place)), words[i])
         left -= widths[i]
     while sum(widths) > room and max(widths) > MIN_COLUMN_WIDTH:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree.base.arrays import Floats
+from banditree.base.arrays import Array, Floats
 from banditree.beliefs import Belief, Rows
 from banditree.errors import InvalidValue
 from banditree.errors.checks import choice
@@ -52,7 +51,7 @@ class BestArm(Thompson):
         """Return the best arm below a node: the best of its children's best; or the node itself if no arm was tried."""
         plays = rows.plays(kept)
         if self.best == "posterior":
-            means: NDArray[Any] = rows.mean(kept, None)[:, 0]
+            means: Array = rows.mean(kept, None)[:, 0]
         else:
             if not plays.any():
                 return node

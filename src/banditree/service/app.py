@@ -18,11 +18,10 @@ from pydantic import BaseModel, Field, ValidationError
 
 from banditree import __version__
 from banditree.errors import BanditreeError
-from banditree.policy import Policy
 from banditree.service import choosing, commands, edge, routes, schema, views
 from banditree.service.commands import Refused
 from banditree.service.engine import Engine
-from banditree.service.events import MAIN, Event, say
+from banditree.service.events import MAIN, Event, Json, say
 from banditree.service.guard import (
     BODY,
     BUSY,
@@ -45,9 +44,11 @@ from banditree.service.store import EventLog, StoreUnavailable
 from banditree.service.stream import Hub
 
 T = TypeVar("T", bound=BaseModel)
+Item = TypeVar("Item")
+Done = TypeVar("Done")
 OUTLOOK_SECONDS = 60.0  # between two checks of whether an experiment with --stop-at is done
 OUTLOOK_REST = 5.0  # times that it took to compute, until it is computed again
-MAX_COPIES = 8  # policies kept for looking at
+MAX_COPIES = 8  # of policies, to show them
 SETTLED_SECONDS = 1.0  # that an export waits for decisions that are just being stored
 ANSWERED_ERRORS = (Refused, Refusal, StoreUnavailable)
 
@@ -60,8 +61,10 @@ class Service:
         self.metrics, self.hub = Metrics(), Hub()
         self._reader: EventLog | None = None
         self._reading = threading.Lock()
-        self._copy = lru_cache(MAX_COPIES)(self._copy_policy)  # decisions do not wait while somebody looks at it
-        self._outlooks: dict[str, tuple[tuple[int, ...], float, dict[str, Any]]] = {}
+        self._copy = lru_cache(MAX_COPIES)(  # of a version, so that looking at it does not hold up decisions
+            lambda name, version: views.on_whole_tree(engine.states[name].policy.to_bytes())
+        )
+        self._outlooks: dict[str, tuple[tuple[int, ...], float, Json]] = {}
         self._looking = asyncio.Lock()
         self._shelf, self._past = edge.Shelf(), edge.Past()
         self._done: set[str] = set()  # experiments that were said to be done
@@ -197,17 +200,10 @@ class Service:
 
     async def _run_rows(
         self, request: Request, rows: Sequence[Any], kind: type[T], command: Callable[[T], commands.Command]
-    ) -> list[commands.Outcome | dict[str, Any]]:
+    ) -> list[commands.Outcome | Json]:
         """Run a command for each row, some at a time; return its outcome, or why there is none."""
-        results: list[commands.Outcome | dict[str, Any]] = []
-        for start in range(0, len(rows), schema.MAX_LIST):
-            results += await self._run_each(request, rows[start : start + schema.MAX_LIST], kind, command)
-        return results
 
-    async def _run_each(
-        self, request: Request, rows: Sequence[Any], kind: type[T], command: Callable[[T], commands.Command]
-    ) -> list[commands.Outcome | dict[str, Any]]:
-        async def run(row: Any) -> commands.Outcome | dict[str, Any]:
+        async def run(row: Any) -> commands.Outcome | Json:
             try:
                 try:
                     asked = kind.model_validate(row)
@@ -219,8 +215,16 @@ class Service:
                 known = {"id": id_} if isinstance(id_, str) else {}
                 return known | {"error": str(error), "status": error.code if isinstance(error, Refused) else 503}
 
-        with self.guarded.counting(len(rows)):
-            return await asyncio.gather(*map(run, rows))
+        return await self._in_parts(run, rows)
+
+    async def _in_parts(self, run: Callable[[Item], Awaitable[Done]], rows: Sequence[Item]) -> list[Done]:
+        """Run something for each row, some at a time."""
+        results: list[Done] = []
+        for start in range(0, len(rows), schema.MAX_LIST):
+            some = rows[start : start + schema.MAX_LIST]
+            with self.guarded.counting(len(some)):
+                results += await asyncio.gather(*map(run, some))
+        return results
 
     async def policy(self, request: Request, group: Literal["policy", "control"] = "policy") -> Response:
         """The policy as `Policy.to_bytes` writes it; headers have the event it stands at, and what else it takes."""
@@ -256,7 +260,7 @@ class Service:
 
         def compute() -> dict[str, int]:
             policy = self._shelf.load(state.name, standing.data)
-            vector = None if policy.dim is None else choosing.check_context(state, given)
+            vector = None if policy.dim is None else choosing.encode_context(state, given)
             return edge.chances(policy, settings, learns=learns, context=vector)
 
         async with self._looking:
@@ -269,7 +273,7 @@ class Service:
         shares = {arm: weight / edge.BILLION for arm, weight in weights.items()}
         return json_response(200, {"weights": shares, "event": standing.event})
 
-    async def _standing(self, state: State, group: str = "policy") -> edge.Standing:
+    async def _standing(self, state: State, group: str = "policy") -> edge.Published:
         return await self.engine.look(lambda its: self._shelf.take(its, self.engine.salt, group), state)
 
     async def _do(self, request: Request, command: commands.Command) -> Response:
@@ -365,17 +369,13 @@ class Service:
         except Refused as error:
             return json_response(400, _flag_error(error))
 
-        async def evaluate(key: str) -> dict[str, Any]:
+        async def evaluate(key: str) -> Json:
             try:
                 return await self._evaluate(request, key, visitor)
             except Refused as error:
                 return {"key": key} | _flag_error(error)
 
-        keys, flags = list(self.engine.states), []
-        for start in range(0, len(keys), schema.MAX_LIST):
-            some = keys[start : start + schema.MAX_LIST]
-            with self.guarded.counting(len(some)):
-                flags += await asyncio.gather(*map(evaluate, some))
+        flags = await self._in_parts(evaluate, list(self.engine.states))
         response = json_response(200, {"flags": flags})
         tag = f'"{hashlib.sha256(response.body).hexdigest()[:32]}"'
         response.headers["etag"] = tag
@@ -383,12 +383,12 @@ class Service:
             return Response(status_code=304, headers={"etag": tag})
         return response
 
-    async def _evaluate(self, request: Request, key: str, visitor: dict[str, Any]) -> dict[str, Any]:
+    async def _evaluate(self, request: Request, key: str, visitor: Json) -> Json:
         """Decide for a visitor, and answer as a flag."""
         state = self.engine.states.get(key)
         if state is None:
             raise Refused(404, f"there is no experiment {key!r}")
-        asked: dict[str, Any] = {"unit": visitor["targetingKey"]}
+        asked: Json = {"unit": visitor["targetingKey"]}
         if state.features is not None:
             asked["context"] = {name: visitor[name] for name in state.features.spec if name in visitor}
         answer = (await self._run(request, commands.Decide(None, asked, self.engine.salt, experiment=key))).answer
@@ -417,9 +417,6 @@ class Service:
             )
         return Response(content, media_type="application/json")
 
-    def _copy_policy(self, name: str, version: tuple[int, ...]) -> Policy:
-        return views.whole(self.engine.states[name].policy.to_bytes())
-
     async def list_arms(self, request: Request) -> Response:
         state = self._state(request)
         content = await asyncio.to_thread(lambda: json.dumps({"arms": commands.paths_of(state)}))
@@ -433,15 +430,15 @@ class Service:
         """Say what the experiment is worth, with an interval that stays valid however often one looks."""
         return json_response(200, await self._report(self._state(request)))
 
-    async def _report(self, state: State) -> dict[str, Any]:
+    async def _report(self, state: State) -> Json:
         at = self.engine.log.now()
-        report: dict[str, Any] = await self.engine.look(lambda its: views.report(its, at), state)
+        report: Json = await self.engine.look(lambda its: views.report(its, at), state)
         async with self._looking:
             outlook = await asyncio.to_thread(self._outlook, state)
         return report | outlook | {"sentences": report["sentences"] + outlook["sentences"]}
 
-    def _outlook(self, state: State) -> dict[str, Any]:
-        """Say what is best and what is left to gain; of a busy policy not so often that it would cost much."""
+    def _outlook(self, state: State) -> Json:
+        """Return the best arms and the remaining value, rarely enough for busy policies that it costs little."""
         version, began = state.version, time.monotonic()
         known = self._outlooks.get(state.name)
         if known is None or (known[0] != version and began > known[1]):
@@ -591,7 +588,7 @@ class FlagRefused(Refused):
         self.flag_code = flag_code
 
 
-def _visitor(request: Request) -> dict[str, Any]:
+def _visitor(request: Request) -> Json:
     """Read whom an OFREP request is for: ``targetingKey``, and the context by name."""
     try:
         return _parse(request, schema.FlagRequest).context.model_dump()

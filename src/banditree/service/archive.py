@@ -7,11 +7,10 @@ import hashlib
 import os
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 from banditree.base.words import count
 from banditree.errors import BadFile, BadPath, BanditreeError, InvalidValue, missing_extra
-from banditree.service.events import Event, Kind, from_iso
+from banditree.service.events import AT_ONCE, Event, Json, Kind, from_iso
 from banditree.service.replica import first_state, known_settings, pages_of
 from banditree.service.settings import Settings
 from banditree.service.state import tree_of_fold
@@ -21,7 +20,7 @@ HELD = "what was archived of the experiment {!r} is {}; the store cannot be open
 
 
 def archive(store: str, before: str, folder: Path) -> str:
-    """Archive the events of a store from before a time; returns a sentence that says what was done."""
+    """Archive the events of a store from before a time; return a summary in one sentence."""
     try:
         limit = from_iso(before)
     except ValueError:
@@ -104,7 +103,7 @@ def _sync(path: Path) -> None:
 
 
 def _replace(log: EventLog, settings: dict[str, Settings], end: int) -> None:
-    """Replace the events up to this one by what they fold to, in one transaction."""
+    """Replace the events up to this one by their fold, in one transaction."""
     gone = {event.experiment for event in log.of_kinds(Kind.DELETION)}
     folds = []
     for name, its in settings.items():
@@ -124,13 +123,20 @@ def _replace(log: EventLog, settings: dict[str, Settings], end: int) -> None:
 
 def fold_event(log: EventLog, name: str, n: int, data: bytes, settings: Settings | None) -> Event:
     """Make the event that holds a state; it has the number of the last event in it."""
-    body: dict[str, Any] = {"state": base64.b64encode(data).decode()}
+    body: Json = {"state": base64.b64encode(data).decode()}
     body |= {} if settings is None else {"settings": settings.to_dict()}
     rows = log.run("SELECT at FROM banditree_events WHERE n = ?", (n,))
     return Event(int(rows[0][0]) if rows else 0, Kind.FOLD, body=body, n=n, experiment=name)
 
 
 # Stores of version 0.3, which kept folds of archived events among the snapshots
+
+
+DEFAULTS_AT_ONCE = (
+    f"UPDATE banditree_events SET learned = {AT_ONCE} WHERE kind = '{Kind.DEFAULT}' AND learned = 1 AND NOT EXISTS ("
+    "SELECT 1 FROM banditree_events AS its WHERE its.experiment = banditree_events.experiment AND "
+    f"its.id = banditree_events.id AND its.kind = '{Kind.DECISION}')"
+)
 
 
 def adopt_archive(log: EventLog) -> None:
@@ -158,6 +164,7 @@ def adopt_archive(log: EventLog) -> None:
             fold = fold_event(log, name, int(n), bases[name][1], known.get(name, (None, 0))[0])
             log.run("DELETE FROM banditree_events WHERE experiment = ? AND n <= ?", (name, archived))
             log.insert([fold])
+        log.run(DEFAULTS_AT_ONCE)
         log.drop_fact("archived")
         log.run("DELETE FROM banditree_snapshots")
         log.commit()

@@ -6,11 +6,12 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from banditree.base.arrays import Floats
 from banditree.data.features import Features
 from banditree.errors import InvalidValue
 from banditree.policy import inputs
 from banditree.policy.answers import Decision
-from banditree.service.events import Cohort, group, iso
+from banditree.service.events import Cohort, Json, group, iso
 from banditree.service.lift import in_control
 from banditree.service.settings import ITEM, Settings
 from banditree.tree import Tree
@@ -23,7 +24,7 @@ Limits = dict[str, Any]
 
 
 class Chooser(Protocol):
-    """What decisions need of a policy."""
+    """The part of a policy that decisions use."""
 
     @property
     def tree(self) -> Tree: ...
@@ -36,7 +37,7 @@ class Chooser(Protocol):
 
 
 class Standing(Protocol):
-    """What a decision depends on beside the request, as it is after some event of the log."""
+    """The state that a decision depends on besides the request, after some event of the log."""
 
     @property
     def name(self) -> str: ...
@@ -52,18 +53,16 @@ class Standing(Protocol):
     def control(self) -> Chooser | None: ...
 
 
-def choose(standing: Standing, request: Mapping[str, Any], salt: str) -> tuple[str | None, dict[str, Any]]:
-    """Choose the group, and then the arms; return the cohort, and what is logged of the decision."""
-    context = check_context(standing, request.get("context"))
+def choose(standing: Standing, request: Mapping[str, Any], salt: str) -> tuple[str | None, Json]:
+    """Choose the group, and then the arms; return the cohort, and the decision's log entry."""
+    context = encode_context(standing, request.get("context"))
     limits, unknown = _limits(standing, request)
     cohort = _cohort(standing, request.get("unit"), salt)
     policy = standing.control if cohort in (Cohort.CONTROL, Cohort.PAUSED) else standing.policy
-    k = request.get("k", 1)
-    if k > 1:
-        _check_slate(standing, limits, k)
+    k = _positions(standing, request, limits, unknown)
     choice = _choose(standing, policy, context, limits)
     arm, propensity, steps, path = choice
-    body: dict[str, Any] = {"request": request, "arms": [arm], "path": list(path)}
+    body: Json = {"request": request, "arms": [arm], "path": list(path)}
     body |= {"propensity": propensity, "steps": list(steps)}
     if cohort in (Cohort.CONTROL, Cohort.POLICY):
         body["propensity_overall"] = _overall(standing, cohort, choice, context, limits)
@@ -77,7 +76,7 @@ def choose(standing: Standing, request: Mapping[str, Any], salt: str) -> tuple[s
     return cohort, body | ({"unknown": unknown} if unknown else {})
 
 
-def answer(id_: str, at: int, experiment: str, cohort: str | None, body: Mapping[str, Any]) -> dict[str, Any]:
+def answer(id_: str, at: int, experiment: str, cohort: str | None, body: Mapping[str, Any]) -> Json:
     """Make the answer to a decision, which is the same whenever the request is repeated."""
     fields = {"id": id_, "arm": body["arms"][0]}
     fields |= {key: body[key] for key in ANSWERED}
@@ -90,22 +89,20 @@ def keeps(standing: Standing, arms: Sequence[str], request: Mapping[str, Any]) -
     """Whether a unit may get the arms of its last decision again."""
     only, exclude, tree = request.get("only"), request.get("exclude") or (), standing.policy.tree
     is_allowed = all(arm in tree and arm not in exclude and (not only or arm in only) for arm in arms)
-    return is_allowed and len(arms) == request.get("k", 1)
+    return is_allowed and len(arms) == _positions(standing, request, *_limits(standing, request))
 
 
-def check_context(standing: Standing, context: Any) -> Any:
-    """Check a context against the features of the experiment; return it as the policy takes it."""
+def encode_context(standing: Standing, context: object) -> Floats | None:
+    """Check a context and encode it, once for all policies of the experiment; None if they take none."""
     features = standing.features
-    if features is None:
-        if isinstance(context, Mapping):
-            raise InvalidValue("context: this experiment has no features by name; send a list of numbers")
-        if standing.policy.dim is not None:
-            inputs.Contexts(standing.settings.policy, standing.policy.dim).one(context)
-        return context
-    if not isinstance(context, Mapping):
-        raise InvalidValue(f"context must be an object with the features {', '.join(features.spec)}")
-    features.encode(context)
-    return context
+    if features is not None:
+        if not isinstance(context, Mapping):
+            raise InvalidValue(f"context must be an object with the features {', '.join(features.spec)}")
+        return features.encode(context)
+    if isinstance(context, Mapping):
+        raise InvalidValue("context: this experiment has no features by name; send a list of numbers")
+    dim = standing.policy.dim
+    return None if dim is None else inputs.Contexts(standing.settings.policy, dim).one(context)
 
 
 def _cohort(standing: Standing, unit: str | None, salt: str) -> str | None:
@@ -134,15 +131,19 @@ def _limits(standing: Standing, request: Mapping[str, Any]) -> tuple[Limits, lis
     return limits, unknown
 
 
-def _check_slate(standing: Standing, limits: Limits, k: int) -> None:
-    """Refuse a slate with more positions than arms that are allowed."""
+def _positions(standing: Standing, request: Mapping[str, Any], limits: Limits, unknown: Sequence[str]) -> int:
+    """Return how many arms to choose: fewer than asked for where only unknown ones are left to fill the slate."""
+    k = int(request.get("k", 1))
+    if k == 1:
+        return k
     excluded = set(limits.get("exclude", ()))
     n = len(set(limits["only"]) - excluded) if "only" in limits else standing.policy.tree.n_arms - len(excluded)
-    if k > n:
+    if k > n and not unknown:
         raise InvalidValue(f"k={k} must be at most {n:,}, the number of different arms that are allowed")
+    return min(k, n)
 
 
-def _choose(standing: Standing, policy: Chooser | None, context: Any, limits: Limits) -> Choice:
+def _choose(standing: Standing, policy: Chooser | None, context: Floats | None, limits: Limits) -> Choice:
     """Choose by a policy; without one, by the item of the control policy, or uniformly at random."""
     if policy is not None:
         choice = policy.decide(context if policy.dim is not None else None, **limits)
@@ -165,7 +166,7 @@ def _without_policy(standing: Standing, limits: Limits) -> tuple[str | None, Seq
     return item if is_there else None, allowed
 
 
-def _overall(standing: Standing, cohort: str, choice: Choice, context: Any, limits: Limits) -> float:
+def _overall(standing: Standing, cohort: str, choice: Choice, context: Floats | None, limits: Limits) -> float:
     """Return the probability of the arm over both groups: by the policy's and by the control policy's."""
     arm, propensity, *_ = choice
     other = standing.policy if cohort == Cohort.CONTROL else standing.control

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from banditree.base.words import count
 from banditree.errors import InvalidValue
 from banditree.service import choosing
-from banditree.service.events import MAIN, Cohort, Event, Kind, new_id
+from banditree.service.events import MAIN, Cohort, Event, Json, Kind, new_id
 from banditree.service.settings import REAL, Plan, Settings, check_reward
 from banditree.service.state import State, change_tree, digest
 from banditree.service.store import EventLog
@@ -25,7 +25,7 @@ class Outcome:
     """The answer to a command, and the events to store before it is sent."""
 
     code: int
-    answer: dict[str, Any]
+    answer: Json
     events: tuple[Event, ...] = ()
 
 
@@ -43,7 +43,7 @@ class Command(ABC):
 
     experiment: str = field(default=MAIN, kw_only=True)
     changes_all: ClassVar[bool] = False  # whether it must be stored alone, and folded before the next command runs
-    said: ClassVar[str] = ""  # what a line on stderr calls what it has done, if there is one
+    said: ClassVar[str] = ""  # the name of its line on stderr, if it writes one
 
     @property
     def unit(self) -> str | None:
@@ -52,7 +52,7 @@ class Command(ABC):
 
     @property
     def size(self) -> int:
-        """How many requests it counts as, by what it takes to run."""
+        """How many requests it counts as, by its cost."""
         return 1
 
     def ids(self, kept: str | None) -> tuple[str, ...]:
@@ -71,14 +71,14 @@ MAX_RATIO = 1e6  # of a reward to the largest before it; beyond that, something 
 MAX_SHOWN = 60  # characters of a value in a sentence
 
 
-def what_differs(was: Mapping[str, Any], now: Mapping[str, Any]) -> str:
+def what_differs(was: Mapping[str, object], now: Mapping[str, object]) -> str:
     """Say what differs between two requests, "" if nothing does."""
     names = [name for name in dict.fromkeys([*was, *now]) if was.get(name) != now.get(name)]
     shown = (f"{name} was {_shown(was.get(name))} and is now {_shown(now.get(name))}" for name in names)
     return ", ".join(shown)
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     text = "missing" if value is None else json.dumps(value, ensure_ascii=False)
     return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}..."
 
@@ -91,7 +91,7 @@ class Decide(Command):
     """Choose an arm, or a slate. The same id and request again give the same answer."""
 
     id: str | None
-    request: dict[str, Any]  # the fields that were given
+    request: Json  # the fields that were given
     salt: str = ""
 
     @property
@@ -199,7 +199,7 @@ class GiveReward(AboutDecision):
         made_at = (decision.body or {}).get("at")
         return at - decision.at if made_at is None or self.given_at is None else self.given_at - int(made_at)
 
-    def _earned_by(self, state: State, body: dict[str, Any]) -> tuple[int, str]:
+    def _earned_by(self, state: State, body: Json) -> tuple[int, str]:
         arms: list[str] = body["arms"]
         positions = f"the decision {self.id!r} has {count(len(arms), 'position')}, counted from 0"
         if self.position is None and len(arms) > 1:
@@ -220,7 +220,7 @@ class GiveReward(AboutDecision):
 
 @dataclass(frozen=True)
 class Expose(AboutDecision):
-    """Record that somebody saw what was decided. A reward says so too."""
+    """Record that a decision was seen. A reward implies it."""
 
     def run(self, state: State, history: list[Event], at: int, log: EventLog) -> Outcome:
         decision, window = _decision(history, self.id), state.settings.reward_window
@@ -302,7 +302,7 @@ class Pause(Command):
 class Void(Command):
     """Leave some decisions and their rewards out of everything that was learned."""
 
-    what: dict[str, Any]  # ids, or unit, or from and to in microseconds
+    what: Json  # ids, or unit, or from and to in microseconds
     changes_all, said = True, "voided"
 
     def run(self, state: State, history: list[Event], at: int, log: EventLog) -> Outcome:
@@ -354,9 +354,9 @@ class PutExperiment(Command):
 
 @dataclass(frozen=True)
 class ChangeSettings(Command):
-    """Change some settings of an experiment; what it has learned is folded again where that depends on them."""
+    """Change some settings of an experiment; the log is folded again where the beliefs depend on them."""
 
-    given: dict[str, Any]  # as `read_settings` takes them; None is the default
+    given: Json  # as `read_settings` takes them; None is the default
     changes_all, said = True, "settings changed"
 
     def run(self, state: State, history: list[Event], at: int, log: EventLog) -> Outcome:
@@ -380,7 +380,7 @@ class DeleteExperiment(Command):
         return Outcome(200, {"name": state.name, "status": "deleted"}, (event,))
 
 
-def described_settings(settings: Settings) -> dict[str, Any]:
+def described_settings(settings: Settings) -> Json:
     """Return the settings that differ from the defaults, and the policy."""
     return {"policy": settings.policy} | settings.to_dict()
 
@@ -397,7 +397,7 @@ class KeepTime(Command):
 
 
 def first_events(plan: Plan, state: State, at: int) -> list[Event]:
-    """Return the events that bring the log in line with a plan: settings, catalogue, and what was known before."""
+    """Return the events that bring the log in line with a plan: settings, catalogue, and past evidence."""
     events = []
     if body := _settings_change(plan, state):
         events.append(Event(at, Kind.SETTINGS, body=body, experiment=plan.name))
@@ -420,7 +420,7 @@ def first_events(plan: Plan, state: State, at: int) -> list[Event]:
 
 
 def _check_evidence(plan: Plan, rows: Mapping[str, Any]) -> None:
-    """Raise an error if the policy cannot start from these rows: an event with them would be left out for ever."""
+    """Raise an error if the policy cannot start from these rows: an event with them would be left out by every fold."""
     policy = plan.settings.build(change_tree(None, {"add": plan.arms}))
     contexts = rows.get("contexts")
     if policy.dim is not None and contexts is None:
@@ -436,7 +436,7 @@ def _check_evidence(plan: Plan, rows: Mapping[str, Any]) -> None:
         raise InvalidValue(f"the experiment {plan.name!r} cannot start from what is known: {error}{hint}") from None
 
 
-def _settings_change(plan: Plan, state: State) -> dict[str, Any]:
+def _settings_change(plan: Plan, state: State) -> Json:
     """Compare a plan's settings with the store's; return the body of an event that makes them equal, {} if they are.
 
     Settings that are those of the last start say nothing new, even if some were changed through the service.
@@ -456,7 +456,7 @@ def _settings_change(plan: Plan, state: State) -> dict[str, Any]:
     return body
 
 
-def _catalogue_changes(plan: Plan, state: State) -> dict[str, Any]:
+def _catalogue_changes(plan: Plan, state: State) -> Json:
     """Compare a plan's catalogue with the store's; return the event body that makes them equal, {} if nothing is to do.
 
     A file that was not changed since it was last read says nothing new, even if arms were changed through the service.
@@ -479,7 +479,7 @@ def _catalogue_changes(plan: Plan, state: State) -> dict[str, Any]:
             "--store"
         )
     changes = {"add": add, "move": move, "remove": remove}
-    body: dict[str, Any] = {what: value for what, value in changes.items() if value}
+    body: Json = {what: value for what, value in changes.items() if value}
     return body | {"source": plan.source, "catalogue": digest(plan.arms)}
 
 
@@ -491,13 +491,13 @@ def paths_of(state: State) -> dict[str, list[str]]:
 # Answers
 
 
-def answer(decision: Event) -> dict[str, Any]:
+def answer(decision: Event) -> Json:
     """Make the answer to a decision, which is the same whenever the request is repeated."""
     assert decision.id is not None
     return choosing.answer(decision.id, decision.at, decision.experiment, decision.cohort, decision.body or {})
 
 
-def describe_decision(history: list[Event], id_: str, settings: Settings, at: int) -> dict[str, Any]:
+def describe_decision(history: list[Event], id_: str, settings: Settings, at: int) -> Json:
     """Describe a decision and its rewards, as they are at a time."""
     decision = _decision(history, id_)
     fields = answer(decision)
@@ -553,7 +553,7 @@ def _about(state: State, decision: Event, kind: str, at: int) -> Event:
     return Event(at, kind, decision.id, experiment=decision.experiment, unit=decision.unit, cohort=cohort)
 
 
-def _context(body: dict[str, Any]) -> dict[str, Any] | None:
+def _context(body: Json) -> Json | None:
     """Return the body of a reward event: the context of its decision, if there is one."""
     context = body["request"].get("context")
     return None if context is None else {"context": context}

@@ -1,4 +1,4 @@
-"""Decisions that are made elsewhere: what a client needs to make them, and the record of those that it has made."""
+"""Decisions made by clients: the policy that they need, and the record of their decisions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from banditree.policy import Policy
 from banditree.policy.saving import from_bytes
 from banditree.service import choosing
 from banditree.service.commands import AboutDecision, Outcome, Refused, what_differs
-from banditree.service.events import Cohort, Event, Kind
+from banditree.service.events import Cohort, Event, Json, Kind
 from banditree.service.lift import in_control
 from banditree.service.schema import DecisionMade
 from banditree.service.settings import ITEM, Settings
@@ -34,7 +34,7 @@ KEPT = 4  # earlier trees
 # What a client needs
 
 
-class Standing(NamedTuple):
+class Published(NamedTuple):
     """A policy and what else decisions depend on, as they are after an event."""
 
     event: int
@@ -47,10 +47,10 @@ class Shelf:
     """The policies of the experiments as bytes, made again only when they have changed."""
 
     def __init__(self) -> None:
-        self._kept: dict[tuple[str, str], tuple[object, Standing]] = {}
+        self._kept: dict[tuple[str, str], tuple[object, Published]] = {}
         self._loaded: dict[str, tuple[bytes, Policy]] = {}
 
-    def take(self, state: State, salt: str, group: str = Cohort.POLICY) -> Standing:
+    def take(self, state: State, salt: str, group: str = Cohort.POLICY) -> Published:
         """Return how the policy of a group stands. Nothing may change the state meanwhile."""
         policy = state.policy if group == Cohort.POLICY else state.control
         if policy is None:
@@ -72,7 +72,7 @@ class Shelf:
         )
         data = policy.to_bytes()
         tag = f'"{hashlib.sha256(data + about.encode()).hexdigest()[:32]}"'
-        standing = Standing(state.changed_at, data, about, tag)
+        standing = Published(state.changed_at, data, about, tag)
         self._kept[state.name, group] = version, standing
         return standing
 
@@ -87,7 +87,7 @@ class Shelf:
 # Weights
 
 
-def chances(policy: Policy, settings: Settings, *, learns: bool, context: Any) -> dict[str, int]:
+def chances(policy: Policy, settings: Settings, *, learns: bool, context: object) -> dict[str, int]:
     """Return the probability of each arm in billionths, whose sum is a billion, or that of a control policy's arms.
 
     A control policy that does not learn chooses one item, or any; ``policy`` then says only which arms there are.
@@ -114,7 +114,7 @@ def quantise(chances: Floats) -> NDArray[np.int64]:
     return weights
 
 
-def as_flag(experiment: str, weights: Mapping[str, int], event: int) -> dict[str, Any]:
+def as_flag(experiment: str, weights: Mapping[str, int], event: int) -> Json:
     """Write weights as the definition of a flag, which flagd evaluates by a hash of the flag and the targeting key."""
     shown = {arm: weight for arm, weight in weights.items() if weight}
     flag = {
@@ -131,7 +131,7 @@ def as_flag(experiment: str, weights: Mapping[str, int], event: int) -> dict[str
 
 
 class Change(NamedTuple):
-    """An event that changed more than what was learned."""
+    """An event that changed more than the beliefs."""
 
     n: int
     kind: str
@@ -139,7 +139,7 @@ class Change(NamedTuple):
 
 
 class Facts(NamedTuple):
-    """What decisions depended on at an event, beside what was learned."""
+    """The state that decisions depended on at an event, besides beliefs."""
 
     tree: Tree
     tree_version: int
@@ -156,7 +156,7 @@ class Past:
         self._trees: dict[tuple[str, int], Tree] = {}
 
     def at(self, state: State, log: EventLog, n: int) -> Facts:
-        """Return what an experiment was at an event; one after the last that was folded counts as that one."""
+        """Return the state of an experiment at an event; events that are not folded yet count as the last one."""
         if state.changed_at > self._read.get(state.name, -1) < n:
             self._learn(state, log)
         before = [change for change in self._changes.get(state.name, []) if change.n <= n]
@@ -198,7 +198,7 @@ class Past:
 
 @dataclass(frozen=True)
 class RecordDecision(AboutDecision):
-    """Record a decision that a client has made itself, if it agrees with what the experiment was at its event."""
+    """Record a decision that a client has made itself, if it agrees with the experiment's state at its event."""
 
     made: DecisionMade
     salt: str
@@ -219,7 +219,7 @@ class RecordDecision(AboutDecision):
             return Outcome(200, {"status": "duplicate"})
         facts = self.past.at(state, log, made.event)
         self._check_arms(facts.tree, arms)
-        choosing.check_context(state, made.context)
+        choosing.encode_context(state, made.context)
         body = {
             "request": request,
             "arms": arms,
@@ -254,7 +254,9 @@ class RecordDecision(AboutDecision):
                 raise Refused(422, f"there was no arm {arm!r} at event {made.event}")
             if (made.only and arm not in made.only) or arm in (made.exclude or ()):
                 raise Refused(422, f"arm {arm!r} is not among those that were allowed")
-        if arms[0] != made.arm or len(set(arms)) < len(arms) or len(arms) != (made.k or 1):
+        most = made.k or 1
+        least = most if all(arm in tree for arm in made.only or ()) else 1  # what is unknown fills no slate
+        if arms[0] != made.arm or len(set(arms)) < len(arms) or not least <= len(arms) <= most:
             raise Refused(422, "arms must be k different ones, of which arm is the first")
         if len(made.propensities or ()) != (len(arms) if len(arms) > 1 else 0):
             raise Refused(422, "propensities must have one probability for each position of a slate")

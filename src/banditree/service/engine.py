@@ -9,12 +9,12 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from banditree.errors import BanditreeError, InvalidValue
 from banditree.service.archive import adopt_archive
 from banditree.service.commands import Command, KeepTime, Outcome, PutExperiment, Refused, first_events
-from banditree.service.events import Event, Kind, say, say_failure
+from banditree.service.events import Event, Json, Kind, say, say_failure
 from banditree.service.replica import Refolds, Replica, Snapshots, without_collecting
 from banditree.service.settings import Plan, Settings
 from banditree.service.state import State
@@ -23,7 +23,7 @@ from banditree.service.store import Conflict, EventLog, Kept, StoreUnavailable
 BATCH = 256  # commands in one transaction, at most
 SNAPSHOT_EVERY = 50_000  # events between two snapshots
 TICK_SECONDS = 0.25  # between checks for events of other processes and for reward windows that have passed
-START_SECONDS = 30.0  # to wait for what other processes are writing, at the start
+START_SECONDS = 30.0  # to wait for other processes' writes at the start
 QUIET_SECONDS = 1.0  # without an event, after which a window that has closed is noted; up to twice as long
 
 T = TypeVar("T")
@@ -84,11 +84,11 @@ class Engine:
                 time.sleep(0.001)
         took = round(time.perf_counter() - began, 3)
         left_out = sum(state.left_out for state in self.states.values())
-        said: dict[str, Any] = {"left_out": left_out} if left_out else {}
+        said: Json = {"left_out": left_out} if left_out else {}
         say("started", events=self.n, from_snapshot=from_snapshot, experiments=len(self.states), seconds=took, **said)
         self.snapshots.n = from_snapshot
         if self.n - from_snapshot >= SNAPSHOT_EVERY:
-            self._save_snapshots()
+            self.snapshots.save(self.states, self.n)
         self.replica.is_live = True
         self._thread.start()
 
@@ -105,7 +105,7 @@ class Engine:
             if self.unavailable is None:
                 self.replica.catch_up(START_SECONDS)  # its own last events too
                 if self.n > self.snapshots.n:
-                    self._save_snapshots()
+                    self.snapshots.save(self.states, self.n)
         except StoreUnavailable as error:
             say("no snapshot", level="warning", why=str(error))
         self.log.close()
@@ -129,7 +129,7 @@ class Engine:
         return await asyncio.to_thread(compute)
 
     def is_refolding(self, name: str) -> bool:
-        """Whether an experiment still counts what was voided."""
+        """Whether an experiment still counts voided decisions."""
         state = self.states.get(name)
         return state is not None and state.is_stale
 
@@ -183,7 +183,7 @@ class Engine:
         self._refuse(gone, Refused(503, "the client has gone; nothing was decided"))
         return present
 
-    def _answer(self, pairs: Sequence[tuple[Waiting, Any]]) -> None:
+    def _answer(self, pairs: Sequence[tuple[Waiting, Reply]]) -> None:
         """Pass the results to the waiting requests, with one call into their event loop."""
         if pairs:
             pairs[0][0].future.get_loop().call_soon_threadsafe(_resolve, pairs)
@@ -206,7 +206,7 @@ class Engine:
             self._keep_time()
             self._set_available()
             if self.n - self.snapshots.n >= SNAPSHOT_EVERY:
-                self._save_snapshots()
+                self.snapshots.save(self.states, self.n)
         except StoreUnavailable as error:
             self._set_unavailable(error)
 
@@ -224,9 +224,6 @@ class Engine:
         for name in self.refolds.take(self.states, self.n):
             self.snapshots.stored[name] = 0
 
-    def _save_snapshots(self) -> None:
-        self.snapshots.save(self.states, self.n)
-
     def _set_unavailable(self, error: StoreUnavailable) -> None:
         if self.unavailable is None:
             say("store unavailable", level="error", why=str(error))
@@ -238,7 +235,7 @@ class Engine:
         self.unavailable = None
 
 
-def _resolve(pairs: Sequence[tuple[Waiting, Any]]) -> None:
+def _resolve(pairs: Sequence[tuple[Waiting, Reply]]) -> None:
     for waiting, result in pairs:
         if waiting.future.done():  # the client has disconnected
             continue
@@ -275,13 +272,9 @@ class Queue:
         self._changed = threading.Condition()
         self._waiting: dict[str, deque[Waiting]] = {}
         self._used: dict[str, float] = {}  # experiment -> seconds of the thread that it has used
-        self._least = (
-            0.0  # what the one that was last taken from had used: nobody saves up time while it has nothing to do
-        )
+        self._least = 0.0  # what the one last taken from had used: nobody saves up time while it has nothing to do
         self._cost: dict[str, float] = {}  # experiment -> seconds that a command takes, about
-        self._turn: dict[
-            str, float
-        ] = {}  # experiment -> seconds that its commands have taken since they were taken out
+        self._turn: dict[str, float] = {}  # experiment -> seconds that its commands took since they were taken out
         self._began = 0.0  # when they were
         self._expected: dict[str, float] = {}  # experiment -> until when it may ask again
         self._size = 0
@@ -301,7 +294,7 @@ class Queue:
                 self._changed.notify()
 
     def close(self) -> None:
-        """Let `take` return what is left, and then nothing."""
+        """Let `take` return the remaining commands, and then none."""
         with self._changed:
             self._is_closed = True
             self._changed.notify()
@@ -312,7 +305,7 @@ class Queue:
         return self._is_closed and not self._waiting
 
     def take(self, most: int, timeout: float, crowd: int) -> list[Waiting]:
-        """Collect what waits, for about one turn. With something there, wait briefly for as many as ``crowd``."""
+        """Collect waiting commands for about one turn; once there is one, wait briefly until there are ``crowd``."""
         with self._changed:
             self._end_turn()
             self._wait_for(1, timeout)
@@ -375,11 +368,11 @@ class Queue:
 
 
 BATCH_SECONDS = 0.5  # after which the other commands of a batch wait for the next one
-FOLLOW_SECONDS = 0.02  # between two looks at what other processes have written, while there is something to do
-ATTEMPTS = 20  # to store what other processes store at the same time
+FOLLOW_SECONDS = 0.02  # between two reads of other processes' events, while there is work to do
+ATTEMPTS = 20  # to store events that conflict with those of other processes
 UNSTORED = 2**62  # the number of an event that has none yet: it is later than all others
 
-Result = Outcome | Exception
+Reply = Outcome | Exception
 
 
 @dataclass
@@ -388,7 +381,7 @@ class Work:
 
     histories: dict[tuple[str, str], list[Event]]  # events of decisions, by experiment and id
     kept: dict[tuple[str, str], str]  # experiment and unit -> the decision that the unit keeps
-    results: list[Result] = field(default_factory=list)
+    results: list[Reply] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
     keeps: list[Kept] = field(default_factory=list)
 
@@ -418,7 +411,7 @@ class Writer:
         self._note = note  # called with an experiment and the seconds that a command of it took
         self.on_stored: Callable[[Sequence[Event]], None] = lambda events: None
 
-    def run(self, commands: Sequence[Command]) -> list[Result]:
+    def run(self, commands: Sequence[Command]) -> list[Reply]:
         """Run as many of the commands as there is time for; one that changes all must be alone."""
         for _ in range(ATTEMPTS):
             self.replica.catch_up(least=FOLLOW_SECONDS if self.log.is_shared else 0.0)
@@ -430,7 +423,7 @@ class Writer:
                 self.log.rollback()  # does nothing after a commit
         raise StoreUnavailable("other processes store the same decisions again and again; try again")
 
-    def _beside(self, commands: Sequence[Command]) -> list[Result]:
+    def _beside(self, commands: Sequence[Command]) -> list[Reply]:
         work = self._compute(commands)
         if work.events:
             fence = self.log.begin()
@@ -441,7 +434,7 @@ class Writer:
             self.store(work.events, work.keeps)
         return work.results
 
-    def _alone(self, command: Command) -> list[Result]:
+    def _alone(self, command: Command) -> list[Reply]:
         self.replica.follow(self.log.begin(alone=True))
         work = self._compute([command])
         if work.events:

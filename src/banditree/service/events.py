@@ -16,6 +16,8 @@ from typing import Any, NamedTuple
 
 _COMPACT = json.JSONEncoder(separators=(",", ":"))
 MAIN = "main"  # the experiment of the routes that name none
+Json = dict[str, Any]  # an object as JSON has it
+Record = tuple[Any, ...]  # of a database
 
 
 class Kind:
@@ -25,11 +27,11 @@ class Kind:
     """
 
     DECISION, REWARD, DEFAULT, WITHDRAWAL = "decision", "reward", "default", "withdrawal"
-    EXPOSURE = "exposure"  # somebody saw what was decided
+    EXPOSURE = "exposure"  # a decision was seen
     ARMS, EXPERIMENT, EVIDENCE, PAUSE, RESUME, VOID = "arms", "experiment", "evidence", "pause", "resume", "void"
     SETTINGS, DELETION = "settings", "deletion"
     TIME = "time"  # nothing has happened, but windows have closed
-    FOLD = "fold"  # what the events before it, which are in an archive, fold to
+    FOLD = "fold"  # the fold of the archived events before it
 
 
 class Cohort:
@@ -41,11 +43,15 @@ class Cohort:
     VOIDED = "void"  # a reward that came in after its decision was voided
 
 
+AT_ONCE = 2
+
+
 class Event(NamedTuple):
     """One entry of the log.
 
     A decision has its own id, which later events about it carry too, with its unit and cohort; events about a whole
-    experiment have none. ``learned`` says whether a reward counts, so that the fold depends only on the log.
+    experiment have none. ``learned`` says whether a reward counts, so that the fold depends only on the log; `AT_ONCE`
+    also that it waits for no window, because its decision is not in the log.
     """
 
     at: int  # microseconds since 1970, UTC
@@ -54,29 +60,29 @@ class Event(NamedTuple):
     position: int = 0  # in a slate, of the arm that earned the reward
     arm: str | None = None  # the first arm chosen, or the one that earned the reward
     value: float | None = None
-    learned: bool = False
-    body: dict[str, Any] | None = None  # further details, as JSON
+    learned: int = False
+    body: Json | None = None  # further details, as JSON
     n: int = 0  # its number in the log, from 1; 0 until it is stored
     experiment: str = MAIN
-    unit: str | None = None  # whom the decision was made for
+    unit: str | None = None  # for whom the decision was made
     cohort: str | None = None
 
-    def row(self) -> tuple[Any, ...]:
+    def row(self) -> Record:
         """Convert to a row of the table."""
         body = None if self.body is None else _COMPACT.encode(self.body)
         return self._replace(body=body, learned=int(self.learned))  # type: ignore[arg-type]
 
     @classmethod
-    def from_rows(cls, rows: Sequence[tuple[Any, ...]]) -> list[Event]:
+    def from_rows(cls, rows: Sequence[Record]) -> list[Event]:
         """Convert from rows of the table. Most rows that are folded have no body, and are converted the short way."""
         return [
             tuple.__new__(cls, row) if row[7] is None else cls._make((*row[:7], json.loads(row[7]), *row[8:]))
             for row in rows
         ]
 
-    def shown(self) -> dict[str, Any]:
+    def shown(self) -> Json:
         """Return the fields that the live stream shows."""
-        fields: dict[str, Any] = {"n": self.n, "at": iso(self.at), "experiment": self.experiment}
+        fields: Json = {"n": self.n, "at": iso(self.at), "experiment": self.experiment}
         body = self.body or {}
         if self.kind == Kind.DECISION:
             fields |= {"id": self.id, "arm": self.arm, "group": group(self.cohort)}
@@ -133,7 +139,7 @@ def new_id(at: int) -> str:
 # Lines on stderr: one JSON object each
 
 
-def say(event: str, *, level: str = "info", **fields: Any) -> None:
+def say(event: str, *, level: str = "info", **fields: object) -> None:
     """Write one line about the service."""
     line = {"at": iso(now()), "level": level, "event": event} | fields
     print(json.dumps(line, ensure_ascii=False, default=str), file=sys.stderr, flush=True)

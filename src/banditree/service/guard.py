@@ -20,7 +20,7 @@ from starlette.responses import Response
 from banditree.base.files import reason
 from banditree.errors import InvalidValue
 from banditree.service import routes
-from banditree.service.events import Event, Kind, say_failure
+from banditree.service.events import Event, Json, Kind, say_failure
 from banditree.service.routes import ROLES, Route
 
 MAX_BODY_BYTES = 2**20
@@ -43,6 +43,7 @@ Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 @dataclass(frozen=True)
@@ -128,7 +129,7 @@ class Refusal(Exception):
 class Guard:
     """An ASGI application that wraps another one."""
 
-    def __init__(self, app: Any, access: Access, metrics: Metrics) -> None:
+    def __init__(self, app: App, access: Access, metrics: Metrics) -> None:
         self.app, self.access, self.metrics = app, access, metrics
         self._in_flight = self._bytes = 0
 
@@ -164,7 +165,7 @@ class Guard:
     async def _pass_on(
         self, scope: Scope, receive: Receive, send: Send, route: Route | None, of_path: Mapping[str, Route]
     ) -> None:
-        """Pass a request to the application when all of it has arrived: one that is half sent keeps nobody waiting."""
+        """Pass a request to the application once all of it has arrived: one that is half sent must not block others."""
         self._check_head(scope, route)
         body = scope[BODY] = bytearray()
         try:
@@ -214,7 +215,7 @@ class Guard:
                 raise Refusal(503, BUSY, **RETRY)
 
     def _check_head(self, scope: Scope, route: Route | None) -> None:
-        """Raise unless a request is let in by what its head says."""
+        """Raise unless the headers of a request let it in."""
         headers = dict(scope["headers"])
         host, origin = headers.get(b"host"), headers.get(b"origin")
         if not self.access.knows_host(host):
@@ -274,7 +275,7 @@ def _no_route(of_path: Mapping[str, Route]) -> Refusal:
     return Refusal(404, "there is nothing here; /docs lists the routes")
 
 
-def json_response(code: int, content: dict[str, Any], **headers: str) -> Response:
+def json_response(code: int, content: Json, **headers: str) -> Response:
     """Make a response with a JSON body."""
     return Response(json.dumps(content), code, headers, "application/json")
 
@@ -289,12 +290,12 @@ METHODS = {"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"}
 
 
 class Metrics:
-    """What the service has done since it started."""
+    """Counts since the start of the service."""
 
     def __init__(self) -> None:
         self.requests: Counter[tuple[str, str, int]] = Counter()
         self.decisions: Counter[str] = Counter()  # by experiment
-        self.rewards: Counter[tuple[str, str]] = Counter()  # by experiment and what was done
+        self.rewards: Counter[tuple[str, str]] = Counter()  # by experiment and outcome
         self._latency: Counter[int] = Counter()  # decisions answered, by bound
         self._seconds = 0.0
 
@@ -352,7 +353,7 @@ class Metrics:
 
 
 def _family(name: str, kind: str, text: str, values: object) -> str:
-    """Write one metric: a value, or {what follows the name: value}."""
+    """Write one metric: a value, or {suffix of the name: value}."""
     name = f"banditree_{name}"
     by_label = values if isinstance(values, Mapping) else {"": values}
     lines = [

@@ -22,16 +22,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditree.base.words import count
-from banditree.service.events import Cohort, Event, Kind
+from banditree.service.events import Cohort, Event, Json, Kind
 
 Verdict = Literal["better", "worse", "cannot tell"]
 Number = float | NDArray[np.float64]
 Entry = tuple[str | None, float, float]  # a unit, and decisions and reward that are added to it
-Outcome = tuple[str, float, bool]  # an arm, its reward, and whether it is learned
+Earned = tuple[str, float, bool]  # an arm, its reward, and whether it is learned
 
 ALPHA = 0.05  # one minus the coverage of the interval
 TIGHTEST = 2_000  # units at which the interval is tightest, compared with others that are valid at all times
 MIN_UNITS = 30  # in each group before anything is said
+MAX_RATIO = 1e9  # of the groups' rewards; beyond it a ratio says nothing
 MAX_FORECAST = 1e9  # decisions; beyond it "how many more" says nothing
 
 
@@ -96,17 +97,17 @@ class Lift:
     sentence: str
     more_decisions: int | None  # about how many more until it can be told
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Json:
         return asdict(self)
 
 
 def compare(policy: Moments, control: Moments, bound: float | None = None) -> Lift:
     """Compare the two groups. Until there are enough units, the interval is that of the ``bound`` on differences."""
     difference = policy.mean - control.mean
-    ratio = policy.mean / control.mean if control.mean > 0 else None
+    ratio = policy.mean / control.mean if control.mean > abs(policy.mean) / MAX_RATIO else None
     units = policy.units + control.units
     largest = max(policy.largest, control.largest)  # of both: a group without a reward is not known to earn nothing
-    if min(policy.units, control.units) < MIN_UNITS or largest == 0:
+    if min(policy.units, control.units) < MIN_UNITS or largest**2 == 0:  # squares of 1e-200 cannot be computed with
         interval = None if bound is None else (-bound, bound)
         sentence = f"Cannot tell yet: fewer than {MIN_UNITS} units in a group, or no reward so far."
         return Lift(difference, interval, ratio, None, "cannot tell", sentence, None)
@@ -115,8 +116,8 @@ def compare(policy: Moments, control: Moments, bound: float | None = None) -> Li
     low, high = difference - half, difference + half
     ratio_interval = None
     if ratio is not None and ratio > 0:
-        relative = variances[0] / policy.mean**2 + variances[1] / control.mean**2
-        factor = math.exp(min(float(radius(relative, units)), 700.0))
+        relative = math.hypot(math.sqrt(variances[0]) / policy.mean, math.sqrt(variances[1]) / control.mean)
+        factor = math.exp(min(relative * float(radius(1.0, units)), 600.0))  # which JSON can write
         ratio_interval = ratio / factor, ratio * factor
     percent = "" if ratio is None else f", {ratio - 1:+.1%}"
     numbers = f"{difference:+.3g} per decision{percent} (95% interval {low:+.3g} to {high:+.3g})"
@@ -197,8 +198,7 @@ class Account:
         entries: defaultdict[str, list[Entry]] = defaultdict(list)
         slates: set[str] = set()  # those among the events
         for event in events:
-            _, kind, _, _, _, value, _, _, _, _, unit, cohort = event  # all at once, which is quicker than by name
-            cohort = cohort or Cohort.ALL
+            kind, value, unit, cohort = event.kind, event.value, event.unit, event.cohort or Cohort.ALL
             if cohort == Cohort.PAUSED:
                 continue
             if kind == self._counted:
@@ -216,7 +216,7 @@ class Account:
         for cohort, of_cohort in entries.items():
             self.groups[cohort].add(of_cohort)
 
-    def settle(self, cohort: str | None, unit: str | None, outcomes: Sequence[Outcome]) -> None:
+    def settle(self, cohort: str | None, unit: str | None, outcomes: Sequence[Earned]) -> None:
         """Count a decision with all that it has earned."""
         if cohort != Cohort.PAUSED:
             self.groups[cohort or Cohort.ALL].add([(unit, 1.0, _total(outcomes))])
@@ -230,7 +230,7 @@ class Account:
         """Return the sums of a group."""
         return self.groups[cohort].moments if cohort in self.groups else Moments()
 
-    def moments_with(self, settled: Iterable[tuple[str | None, str | None, Sequence[Outcome]]]) -> dict[str, Moments]:
+    def moments_with(self, settled: Iterable[tuple[str | None, str | None, Sequence[Earned]]]) -> dict[str, Moments]:
         """Return the sums of the groups as they are once these decisions, too, are settled; nothing changes."""
         entries: dict[str, list[Entry]] = {cohort: [] for cohort in self.groups}
         for cohort, unit, outcomes in settled:
@@ -246,7 +246,7 @@ class Account:
 
     # Snapshots
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Json:
         groups = {}
         for cohort, group in self.groups.items():
             sums = array("d", (x for pair in group.sums.values() for x in pair))
@@ -258,7 +258,7 @@ class Account:
         return {"groups": groups}
 
     @classmethod
-    def from_dict(cls, saved: dict[str, Any], *, only_exposed: bool = False) -> Account:
+    def from_dict(cls, saved: Json, *, only_exposed: bool = False) -> Account:
         account = cls(only_exposed=only_exposed)
         for cohort, group in saved["groups"].items():
             sums = array("d")
@@ -270,7 +270,7 @@ class Account:
         return account
 
 
-def _total(outcomes: Sequence[Outcome]) -> float:
+def _total(outcomes: Sequence[Earned]) -> float:
     return sum(reward for _, reward, _ in outcomes)
 
 

@@ -1,4 +1,4 @@
-"""What the log folds to in this process: the states of all experiments, brought up to date event by event."""
+"""The fold of the log in this process: the states of all experiments, updated event by event."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import closing, contextmanager, suppress
 from multiprocessing.connection import Connection
-from typing import Any
 
 from banditree.errors import InvalidValue
 from banditree.service.events import Event, Kind, say, say_failure
@@ -36,7 +35,7 @@ class Replica:
         self.changing = threading.Lock()  # held while events change the states
         self.watch: Callable[[Sequence[Event]], None] | None = None
         self.is_watched: Callable[[], bool] = bool  # whether anybody looks at them
-        self.is_live = False  # whether what is folded is news
+        self.is_live = False  # whether folded events are news
         self._followed = 0.0  # when the log was last looked at
 
     def load(self, given: Mapping[str, Settings], snapshots: Snapshots) -> None:
@@ -51,7 +50,7 @@ class Replica:
         self.n = min((state.n for state in self.states.values()), default=0)
 
     def catch_up(self, wait: float = 0.0, *, least: float = 0.0) -> None:
-        """Fold what other processes have written, as far as nothing can come before it any more.
+        """Fold the events of other processes, up to the last before which none can still appear.
 
         If that was done less than ``least`` seconds ago, it is left to the next time: many events fold faster together.
         """
@@ -159,7 +158,7 @@ class Refolds:
         return taken
 
 
-def _start(work: Callable[..., State], *args: Any) -> Future[State]:
+def _start(work: Callable[..., State], *args: object) -> Future[State]:
     """Start work in a thread of its own, which does not keep the process alive."""
     future: Future[State] = Future()
 
@@ -175,7 +174,7 @@ def _start(work: Callable[..., State], *args: Any) -> Future[State]:
 
 @contextmanager
 def without_collecting() -> Iterator[None]:
-    """Turn the garbage collector off: while a long log is folded, it looks through millions of rows in vain."""
+    """Turn the garbage collector off: while a long log is folded, it would scan millions of rows for nothing."""
     was_on = gc.isenabled()
     gc.disable()
     try:
@@ -193,7 +192,7 @@ def fold_again(open_log: Callable[[], EventLog], name: str, settings: Settings) 
     n, settings, version, data = (_fold_apart if is_long and may_start else _fold)(open_log, name, settings)
     state = State.from_bytes(data, name, settings, version)
     state.n = n
-    with closing(open_log()) as log:  # what has come in meanwhile, so that the service has little left to fold
+    with closing(open_log()) as log:  # events that came in meanwhile, so that the service has little left to fold
         for page in pages_of(state, log, log.settled(SETTLED_SECONDS)):
             state.apply(page)
             if len(page) < FEW:  # under traffic there is always a next one

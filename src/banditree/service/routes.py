@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, get_type_hints
 from urllib.parse import parse_qsl
@@ -14,6 +14,7 @@ from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from banditree.service import schema as s
+from banditree.service.events import Json
 
 DECIDE, READ, ADMIN = "decide", "read", "admin"
 ROLES = frozenset({DECIDE, READ, ADMIN})
@@ -28,7 +29,7 @@ Answers = Mapping[int, Any]  # a model, a tuple of media types, or None, by stat
 
 @dataclass(frozen=True)
 class Route:
-    """A method and a path, what handles them, who may use them, and what is said about them."""
+    """A method and a path with their handler, roles and description."""
 
     method: str
     path: str
@@ -111,7 +112,7 @@ TABLE = (
 
 
 class Place(NamedTuple):
-    """The routes of one path, by method, and the names of what its braces stand for."""
+    """The routes of one path, by method, and the names in its braces."""
 
     routes: dict[str, Route]
     names: tuple[str, ...]
@@ -160,15 +161,15 @@ class _Query(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-def query_model(handler: Any) -> type[BaseModel]:
+def query_model(handler: Callable[..., object]) -> type[BaseModel]:
     """Describe the query parameters of a handler: its keyword parameters."""
     types = get_type_hints(handler)
     parameters = [each for each in inspect.signature(handler).parameters.values() if each.name != "request"]
-    described: dict[str, Any] = {each.name: (types[each.name], each.default) for each in parameters}
+    described: Json = {each.name: (types[each.name], each.default) for each in parameters}
     return create_model("Query", __base__=_Query, **described)
 
 
-def read_query(model: type[BaseModel], text: bytes) -> dict[str, Any]:
+def read_query(model: type[BaseModel], text: bytes) -> Json:
     """Read query parameters; raise ValueError for one that the route does not take, or that is given twice."""
     pairs = parse_qsl(text.decode("latin-1"), keep_blank_values=True, max_num_fields=100)
     given = dict(pairs)
@@ -201,10 +202,10 @@ ANSWERED = {200: "Done.", 201: "Decided or created, and stored.", 304: "Nothing 
 ALWAYS = (401, 403, 404, 408, 422, 503)  # errors that every route may answer with
 
 
-def describe(app: FastAPI, service: Any) -> None:
+def describe(app: FastAPI, service: object) -> None:
     """Add the routes to the application that writes the OpenAPI description."""
     for route in TABLE:
-        responses: dict[int | str, dict[str, Any]] = {}
+        responses: dict[int | str, Json] = {}
         for code, kind in route.answers.items():
             responses[code] = {"description": ANSWERED[code]} | _content(kind)
         for code in (*route.errors, *ALWAYS):
@@ -226,20 +227,20 @@ def describe(app: FastAPI, service: Any) -> None:
         )
 
 
-def _content(kind: Any) -> dict[str, Any]:
+def _content(kind: Any) -> Json:
     if isinstance(kind, tuple):
         return {"content": {media: {"schema": {"type": "string"}} for media in kind}}
     return {} if kind is None else {"model": kind}
 
 
-def _parameters(path: str) -> dict[str, Any]:
+def _parameters(path: str) -> Json:
     """Describe the parameters in a path, which the handlers read from the request."""
     names = re.findall(r"\{(\w+)\}", path)
     described = [{"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in names]
     return {"parameters": described} if names else {}
 
 
-def _body(kind: type[BaseModel] | None, *, is_listed: bool) -> dict[str, Any]:
+def _body(kind: type[BaseModel] | None, *, is_listed: bool) -> Json:
     """Describe the request body, which FastAPI does not read itself."""
     if kind is None:
         return {}

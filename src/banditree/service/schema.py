@@ -19,7 +19,7 @@ from pydantic import (
     model_validator,
 )
 
-from banditree.service.events import from_iso
+from banditree.service.events import Json, from_iso
 from banditree.service.lift import Lift
 from banditree.service.settings import TIMES, Settings
 
@@ -45,7 +45,7 @@ def _no_slash(text: str) -> str:
 
 
 def storable(text: str) -> str:
-    """Refuse what a database cannot store."""
+    """Refuse text that a database cannot store."""
     if UNSTORABLE.search(text):
         raise ValueError("it contains a character that cannot be stored")
     return text
@@ -85,8 +85,8 @@ class RequestBody(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
 
 
-class DecisionRequest(RequestBody):
-    """What to decide. All fields are optional."""
+class Asked(RequestBody):
+    """What was asked of a decision."""
 
     context: Annotated[Vector | Named | None, BeforeValidator(_context)] = Field(
         None, description="What is known about this visitor: features by name, or one number per dimension."
@@ -94,17 +94,18 @@ class DecisionRequest(RequestBody):
     only: Arms | None = Field(None, description="Arms to choose from; unknown ones are left out, and listed.")
     exclude: Arms | None = Field(None, description="Arms that must not be chosen; unknown ones are ignored.")
     k: Annotated[int, Field(ge=1, le=MAX_K)] | None = Field(None, description="How many different arms.")
-    id: Id | None = Field(None, description="An id of your choice, which makes it safe to repeat the request.")
     unit: Name | None = Field(None, description="Whom it is for, such as a visitor; always in the same group.")
 
-    def request(self) -> dict[str, Any]:
+    def request(self) -> Json:
         """Return the fields that were given, without the id."""
-        return _given(self)
+        given = {name: getattr(self, name) for name in Asked.model_fields}
+        return {what: value for what, value in given.items() if value is not None}
 
 
-def _given(body: DecisionRequest | DecisionMade) -> dict[str, Any]:
-    given = {name: getattr(body, name) for name in ("context", "only", "exclude", "k", "unit")}
-    return {what: value for what, value in given.items() if value is not None}
+class DecisionRequest(Asked):
+    """What to decide. All fields are optional."""
+
+    id: Id | None = Field(None, description="An id of your choice, which makes it safe to repeat the request.")
 
 
 class RewardRequest(RequestBody):
@@ -126,7 +127,7 @@ class ListedReward(RewardRequest):
 List = TypeAdapter(Annotated[list[Any], Field(max_length=MAX_LIST)])  # each request in it is checked by itself
 
 
-class DecisionMade(RequestBody):
+class DecisionMade(Asked):
     """A decision that a client has made itself, from the policy as it stood at an event."""
 
     id: Id
@@ -139,15 +140,6 @@ class DecisionMade(RequestBody):
     propensity_overall: Annotated[float, Field(ge=0, le=1)] | None = None
     propensities: Annotated[list[Annotated[float, Field(gt=0, le=1)]], Field(max_length=MAX_K)] | None = None
     steps: list[Annotated[float, Field(ge=0, le=1)]] | None = None
-    context: Annotated[Vector | Named | None, BeforeValidator(_context)] = None
-    only: Arms | None = None
-    exclude: Arms | None = None
-    k: Annotated[int, Field(ge=1, le=MAX_K)] | None = None
-    unit: Name | None = None
-
-    def request(self) -> dict[str, Any]:
-        """Return what was asked."""
-        return _given(self)
 
 
 class RewardGiven(ListedReward):
@@ -195,15 +187,15 @@ class VoidRequest(RequestBody):
             raise ValueError("from is after to")
         return self
 
-    def what(self) -> dict[str, Any]:
-        """Return what is to be voided, with times in microseconds."""
+    def what(self) -> Json:
+        """Return the decisions to void, with times in microseconds."""
         if self.ids is not None:
             return {"ids": sorted(set(self.ids))}
         return {"unit": self.unit} if self.unit is not None else {"from": self.from_, "to": self.to}
 
 
 class ContextRequest(RequestBody):
-    context: dict[str, Any] | str | None = Field(
+    context: Json | str | None = Field(
         None, description='Features: {"device": ["phone", "desktop"], "age": [18, 90], "returning": "bool"}.'
     )
 
@@ -214,7 +206,7 @@ class ArmsOfExperiment(ContextRequest):
     arms: Paths = Field(description="The arms and the clusters above them, coarse to fine.", min_length=1)
 
 
-def _settings() -> dict[str, Any]:
+def _settings() -> Json:
     """Describe the settings as `Settings` does; null is the default, and times may be text, such as 30m."""
     types = get_type_hints(Settings)
     types |= {name: types[name] | str for name in TIMES}
@@ -307,7 +299,7 @@ class WeightsAnswer(BaseModel):
 class FlagdAnswer(BaseModel):
     """The same weights as the definition of a flag."""
 
-    flags: dict[str, dict[str, Any]]
+    flags: dict[str, Json]
 
 
 class WithdrawnAnswer(BaseModel):
@@ -350,7 +342,7 @@ class ExperimentListed(ExperimentAnswer):
 class ExperimentLooked(ExperimentListed):
     """An experiment, with the settings that differ from the defaults."""
 
-    settings: dict[str, Any]
+    settings: Json
 
 
 class SettingsAnswer(BaseModel):
@@ -358,7 +350,7 @@ class SettingsAnswer(BaseModel):
 
     name: str
     changed: list[str]
-    settings: dict[str, Any]
+    settings: Json
 
 
 class DeletedAnswer(BaseModel):
@@ -393,7 +385,7 @@ class TrafficAnswer(BaseModel):
     seconds: float
     categories: dict[str, list[int]]
     groups: dict[str, dict[str, list[float]]]
-    lift: list[dict[str, Any] | None]
+    lift: list[Json | None]
 
 
 class GroupAnswer(BaseModel):
@@ -408,10 +400,10 @@ class ReportAnswer(BaseModel):
     experiment: str
     policy: str
     paused: bool
-    settings: dict[str, Any]
+    settings: Json
     groups: dict[str, GroupAnswer]
     lift: Lift | None
-    best: list[dict[str, Any]] | None
+    best: list[Json] | None
     remaining: dict[str, float] | None
     done: bool
     sentences: list[str]
@@ -428,11 +420,11 @@ class FlagAnswer(BaseModel):
     reason: str
     variant: str
     value: str
-    metadata: dict[str, Any]
+    metadata: Json
 
 
 class FlagsAnswer(BaseModel):
-    flags: list[dict[str, Any]]
+    flags: list[Json]
 
 
 class FlagError(BaseModel):
@@ -451,7 +443,8 @@ def describe_errors(errors: Any) -> str:
     place = ".".join(str(part) for part in _place(first)) or "the body"
     others = len({_place(error) for error in errors}) - 1
     more = f"; and {others} more" if others else ""
-    what = first["msg"].removeprefix("Value error, ")
+    is_other = first["type"] == "model_type"  # whose words name a class of ours
+    what = "input should be an object" if is_other else first["msg"].removeprefix("Value error, ")
     return f"{place[:200]}: {what[:1].lower()}{what[1:]}{more}"
 
 

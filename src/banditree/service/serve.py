@@ -16,15 +16,17 @@ from typing import Any
 
 import numpy as np
 
+from banditree.base.arrays import Array
 from banditree.base.files import reason
 from banditree.catalogue.read import read_catalogue
 from banditree.data.features import Features
 from banditree.data.items import read_tree
+from banditree.data.log import CATEGORY
 from banditree.errors import BadPath, BanditreeError, InvalidValue, missing_extra
-from banditree.errors.checks import split_names
+from banditree.errors.checks import positive, split_names
 from banditree.ope import read_log
-from banditree.service.events import log_as_json
-from banditree.service.settings import Plan, Settings, Source, check_experiment_name, read_settings
+from banditree.service.events import Json, log_as_json
+from banditree.service.settings import Plan, Settings, Source, check_experiment_name, check_reward, read_settings
 from banditree.service.store import open_log
 from banditree.tree import Tree
 
@@ -66,7 +68,7 @@ def read_config(file: Path, catalogue: str, *, updates_settings: bool = False) -
     for name, table in tables.items():
         try:
             plans.append(make_plan(str(name), table, file.parent, catalogue, updates_settings=updates_settings))
-        except (BanditreeError, TypeError) as error:
+        except BanditreeError as error:
             raise InvalidValue(f"{file}, [experiments.{name}]: {error}") from None
     return plans
 
@@ -103,7 +105,7 @@ def make_plan(
     return replace(plan_of(name, source, settings, catalogue), updates_settings=updates_settings)
 
 
-def _is_list_of_text(value: Any) -> bool:
+def _is_list_of_text(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(part, str) for part in value)
 
 
@@ -135,13 +137,13 @@ def plan_of(name: str, source: Source, settings: Settings, catalogue: str) -> Pl
     return Plan(arms, settings, name, source.items.name, catalogue, _evidence(source, tree, settings))
 
 
-def _evidence(source: Source, tree: Tree, settings: Settings) -> dict[str, Any] | None:
+def _evidence(source: Source, tree: Tree, settings: Settings) -> Json | None:
     """Read past counts from columns of the items, or from a log."""
     if (source.plays is None) != (source.successes is None):
         raise InvalidValue("--plays and --successes go together: columns of past plays and of successes")
     if source.plays is not None and source.log is not None:
         raise InvalidValue("start from --plays and --successes, or from --log, not from both")
-    if not 0 < source.weight <= 1:
+    if positive("weight", source.weight) > 1:
         raise InvalidValue(f"--weight {source.weight:g} must be above 0 and at most 1")
     if source.plays is not None and source.successes is not None:
         arm, path = list(source.arm), list(source.path)
@@ -155,10 +157,9 @@ def _evidence(source: Source, tree: Tree, settings: Settings) -> dict[str, Any] 
         return None
     if source.log_arm is None or source.log_reward is None:
         raise InvalidValue("--log needs --log-arm and --log-reward, the columns of what was shown and its reward")
-    context = list(source.log_context)
-    if not context and settings.features is not None:
-        context = list(Features.from_dict(settings.features).spec)
-    log = read_log(source.log, arm=source.log_arm, reward=source.log_reward, context=context)
+    spec = {} if settings.features is None else Features.from_dict(settings.features).spec
+    kinds = {name: CATEGORY if _has_text_levels(spec.get(name)) else None for name in source.log_context or spec}
+    log = read_log(source.log, arm=source.log_arm, reward=source.log_reward, context=kinds)
     ids = [str(arm) for arm in tree.ids(log.places(tree)).tolist()]
     policy = settings.build(tree)
     if policy.dim is not None:
@@ -168,12 +169,18 @@ def _evidence(source: Source, tree: Tree, settings: Settings) -> dict[str, Any] 
             raise InvalidValue("the policy learns from contexts; name their columns with --log-context")
         contexts = log.contexts if policy.features is None else log.encode(policy.features)
         return {"arms": ids, "rewards": log.rewards.tolist(), "contexts": contexts.tolist()}
+    for row in (int(log.rewards.argmin()), int(log.rewards.argmax())):  # which sums would hide
+        check_reward(policy, ids[row], float(log.rewards[row]))
     places = {arm: place for place, arm in enumerate(dict.fromkeys(ids))}
     codes = np.array([places[arm] for arm in ids], np.intp)
     return _counts(list(places), np.bincount(codes), np.bincount(codes, log.rewards), source.weight)
 
 
-def _counts(arms: Sequence[str], plays: Any, rewards: Any, weight: float) -> dict[str, Any]:
+def _has_text_levels(feature: object) -> bool:
+    return isinstance(feature, list) and isinstance(feature[0], str)
+
+
+def _counts(arms: Sequence[str], plays: Array, rewards: Array, weight: float) -> Json:
     tried = np.flatnonzero(np.asarray(plays) > 0).tolist()
     return {
         "arms": [arms[place] for place in tried],
@@ -201,7 +208,7 @@ def serve(plans: Sequence[Plan], *, store: str, host: str, port: int, access: Ac
         service = Service(engine, access)
         sys.setswitchinterval(SWITCH_SECONDS)
         gc.collect()
-        gc.freeze()  # what was loaded stays: the garbage collector need not look through it again and again
+        gc.freeze()  # loaded objects stay: the garbage collector need not scan them again
         connections, backlog = _connection_limits()
         config = uvicorn.Config(
             service.guarded,
@@ -235,7 +242,7 @@ class _Server(uvicorn.Server):
         super().__init__(config)
         self._service = service
 
-    async def shutdown(self, sockets: Any = None) -> None:
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._service.hub.close()
         await super().shutdown(sockets)
 

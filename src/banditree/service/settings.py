@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_right
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
@@ -17,7 +18,7 @@ from banditree.errors.checks import positive
 from banditree.policy import Policy, inputs
 from banditree.policy.algorithms import parse_policy
 from banditree.policy.state import hold
-from banditree.service.events import MAIN
+from banditree.service.events import MAIN, Json
 from banditree.tree import Tree
 
 DEFAULT_POLICY = "ATS"
@@ -27,7 +28,7 @@ RANDOM, ITEM = "random", "item:"  # control policies that do not learn: any arm,
 FORMAT = 4  # of snapshots
 MAX_SECONDS = 1e9
 MAX_DIM = 10_000
-MAX_WORK = 60_000_000  # arms x columns of contexts squared x `About.cost`: about a second for a decision
+MAX_WORK = 60_000_000  # `work` x `About.cost`: at most about a second for a decision
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 TIMES = ("reward_window", "sticky")  # settings that may be written as 30m
 
@@ -45,7 +46,7 @@ class Settings:
     explore: float = _option(0.0, "SHARE", "Share of decisions made at random.")
     half_life: float | None = _option(None, "N", "Number of rewards after which evidence counts half.")
     dim: int | None = _option(None, "N", "Length of contexts that are lists of numbers.")
-    features: Mapping[str, Any] | None = None  # what a request's context is made of, as `bt.Features.to_dict` has it
+    features: Mapping[str, Any] | None = None  # of a request's context, as `bt.Features.to_dict` returns them
     rewards: str = _option(RATES, "KIND", "What rewards are: rates, from 0 to 1, or real: any numbers.")
     reward_sd: float | None = _option(None, "SD", "Standard deviation of real rewards, if it is known; else learned.")
     reward_window: float | None = _option(None, "TIME", "How long a reward may take: 90 (seconds), 30m, 2h, 1d.")
@@ -94,7 +95,7 @@ class Settings:
         exposure = ["exposure"] if self.exposure else []
         return json.dumps([FORMAT, *(getattr(self, name) for name in of_fold.split()), *exposure])
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Json:
         """Return the settings that differ from the defaults, ready for JSON."""
         defaults = {part.name: part.default for part in fields(self)}
         return {name: value for name, value in asdict(self).items() if value != defaults[name]}
@@ -139,8 +140,8 @@ class Settings:
                 continue
             about = parse_policy(name)[0].about
             columns = Features.from_dict(self.features).dim if self.features is not None else self.dim or 0
-            most = int((MAX_WORK / (about.cost * n_arms)) ** 0.5)
-            if about.takes_contexts and columns > most:
+            if about.takes_contexts and about.cost * work(n_arms, columns) > MAX_WORK:
+                most = bisect_right(range(columns), MAX_WORK / about.cost, key=lambda fewer: work(n_arms, fewer)) - 1
                 raise InvalidValue(
                     f"the policy {name} would take seconds for a decision: among {count(n_arms, 'arm')} it can have "
                     f"contexts of up to {most:,} columns, and these have {columns:,}; use fewer levels, or a policy "
@@ -150,7 +151,7 @@ class Settings:
     def _build(self, policy: str, tree: Tree) -> Policy:
         kind, parameters = parse_policy(policy)
         about, name = kind.about, kind.__name__
-        options: dict[str, Any] = {"explore": self.explore, "half_life": self.half_life} | parameters
+        options: Json = {"explore": self.explore, "half_life": self.half_life} | parameters
         unused = ""
         if about.takes_contexts and self.features is not None:
             options["features"] = Features.from_dict(self.features)
@@ -188,14 +189,14 @@ class Source:
 
 @dataclass(frozen=True)
 class Plan:
-    """What to start an experiment from: its catalogue, its settings, and what was known before."""
+    """What to start an experiment from: its catalogue, its settings, and past evidence."""
 
     arms: dict[str, list[str]]  # each arm and the clusters above it
     settings: Settings = field(default_factory=Settings)
     name: str = MAIN
     source: str = ""  # where the catalogue was read from
     catalogue: str = "refuse"  # what to do if the store holds another one: refuse, update or keep
-    evidence: dict[str, Any] | None = None  # arms, rewards, and plays or contexts, as `Policy.update_many` takes them
+    evidence: Json | None = None  # arms, rewards, and plays or contexts, as `Policy.update_many` takes them
     updates_settings: bool = False  # whether settings that differ from the store's replace them, or are refused
 
 
@@ -253,15 +254,13 @@ def features_of(spec: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
     return Features({name: _feature(name, value) for name, value in spec.items()}).to_dict()
 
 
-def _feature(name: str, value: Any) -> Any:
+def _feature(name: str, value: object) -> object:
     if value in ("bool", "boolean"):
         return bool
-    is_range = isinstance(value, list) and len(value) == 2 and all(type(end) in (int, float) for end in value)
-    if is_range:
-        return tuple(value)
     if not isinstance(value, list):
         raise InvalidValue(f'feature {name!r}: give a list of levels, a range such as [18, 90], or "bool"')
-    return value
+    is_range = len(value) == 2 and all(type(end) in (int, float) for end in value)
+    return tuple(value) if is_range else value
 
 
 def parse_context(text: str) -> Mapping[str, Any] | None:
@@ -270,7 +269,7 @@ def parse_context(text: str) -> Mapping[str, Any] | None:
     >>> parse_context("age=18..90,returning=bool")
     {'features': [{'name': 'age', 'range': [18, 90]}, {'name': 'returning', 'type': 'bool'}]}
     """
-    spec: dict[str, Any] = {}
+    spec: Json = {}
     for part in text.split(","):
         name, _, value = (piece.strip() for piece in part.partition("="))
         if not name or not value:
@@ -291,7 +290,12 @@ def parse_context(text: str) -> Mapping[str, Any] | None:
     return features_of(spec)
 
 
-def _shown(value: Any) -> str:
+def work(n_arms: int, columns: int) -> float:
+    """Return how much a decision takes among some arms, with contexts of some columns: for each arm, and for all."""
+    return (n_arms + columns / 8) * columns**2
+
+
+def _shown(value: object) -> str:
     """Write the value of a setting for a sentence."""
     return "none" if value is None else value if isinstance(value, str) else json.dumps(value)
 

@@ -1,4 +1,4 @@
-"""Fold the events of an experiment into its present state: the policies, the groups, the traffic, what was voided."""
+"""Fold the events of an experiment into its present state: policies, groups, traffic and voids."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from banditree.errors import BadFile, BanditreeError
 from banditree.policy import Policy
 from banditree.policy.saving import from_bytes
 from banditree.policy.state import hold
-from banditree.service.events import Cohort, Event, Kind, say
+from banditree.service.events import AT_ONCE, Cohort, Event, Json, Kind, say
 from banditree.service.lift import Account, Moments, Windows
 from banditree.service.settings import Settings
 from banditree.tree import Tree
@@ -40,7 +40,7 @@ class State:
     def __init__(self, name: str, settings: Settings, settings_version: int = 0) -> None:
         self.name, self.settings = name, settings
         self.settings_version = settings_version  # the event that they are from; 0 if they are not in the log
-        self.started_with: dict[str, Any] | None = None  # the settings that the service was last started with
+        self.started_with: Json | None = None  # the settings that the service was last started with
         self.n = 0  # the last event of the log, of any experiment, that the state takes into account
         self.changed_at = 0  # the last event of this experiment
         self.tree_version = 0  # the last event that changed the tree
@@ -49,7 +49,7 @@ class State:
         self.left: set[str] = set()  # arms that were removed
         self.is_paused = False
         self.catalogue = ""  # digest of the file that the catalogue was last taken from
-        self.evidence = ""  # digest of what it was started from, if anything
+        self.evidence = ""  # digest of the evidence it was started from, if any
         self.is_stale = False
         self.left_out = 0  # events that did not fit, since the process began to fold
         self.voids = Voids()
@@ -60,7 +60,7 @@ class State:
         self.features: Features | None = None if settings.features is None else Features.from_dict(settings.features)
         self._policy: Policy | None = None
         self.control: Policy | None = None  # the control policy, if it is one that learns
-        self._changed: tuple[Tree | None, dict[str, Any] | None, Tree | None] = (None, None, None)  # of `tree_after`
+        self._changed: tuple[Tree | None, Json | None, Tree | None] = (None, None, None)  # of `tree_after`
         self._category: dict[str, str] = {}
         self._skipped: set[str] = set()  # ids of voided decisions, while folding
 
@@ -91,7 +91,7 @@ class State:
         return self.policy_version, self.tree_version, len(self.voids), self.is_stale
 
     def apply(self, events: Sequence[Event]) -> None:
-        """Apply events in order; long lists go quicker than short ones, with the same result, bit for bit.
+        """Apply events in order; long lists are faster than short ones, with the same result, bit for bit.
 
         An event that does not fit is left out, in every process and after every start.
         """
@@ -169,12 +169,13 @@ class State:
     def _wait(self, windows: Windows, event: Event) -> None:
         """Let a decision, and what happens to it, wait for its window to close.
 
-        With a default reward, what a decision has earned is learned at that moment, whatever it is: if rewards were
+        With a default reward, all rewards of a decision are learned at that moment: if rewards were
         learned as they come in, successes would be ahead of the missing ones. Without one, they are.
         """
-        is_open, has_default = windows.add(event), self.settings.default_reward is not None
-        is_reward = event.kind == Kind.REWARD or (event.kind == Kind.DEFAULT and not has_default)
-        waits = has_default and (is_open or not self.settings.learn_late)
+        is_open = windows.add(event)
+        at_once = self.settings.default_reward is None or event.learned == AT_ONCE
+        is_reward = event.kind == Kind.REWARD or (event.kind == Kind.DEFAULT and at_once)
+        waits = not at_once and (is_open or not self.settings.learn_late)
         if is_reward and event.learned and not waits and event.arm in self.policy.tree:
             self._try(self._learn, event)
 
@@ -254,7 +255,7 @@ class State:
             self._category[arm] = category
         return category
 
-    def tree_after(self, body: dict[str, Any]) -> Tree:
+    def tree_after(self, body: Json) -> Tree:
         """Return the tree after a change. A command asks for it, and the fold of its event once more."""
         tree = None if self._policy is None else self._policy.tree
         before, known, after = self._changed
@@ -263,7 +264,7 @@ class State:
             self._changed = tree, body, after
         return after
 
-    def _change(self, body: dict[str, Any]) -> None:
+    def _change(self, body: Json) -> None:
         tree = self.tree_after(body)
         self._changed = None, None, None
         if self._policy is None:
@@ -278,8 +279,8 @@ class State:
         self.left -= set(body.get("add", ()))
         self._category.clear()
 
-    def _start_from(self, body: dict[str, Any]) -> None:
-        """Learn from what was known before the first decision; arms that have left since then are skipped."""
+    def _start_from(self, body: Json) -> None:
+        """Learn from evidence from before the first decision; arms that were removed since are skipped."""
         kept = [place for place, arm in enumerate(body["arms"]) if arm in self.policy.tree]
         rows = {name: [values[place] for place in kept] for name, values in body.items() if isinstance(values, list)}
         for policy in filter(None, (self._policy, self.control)):
@@ -294,7 +295,7 @@ class State:
         """Convert to bytes for a snapshot."""
         names = ["changed_at", "tree_version", "policy_version", "decisions", "is_paused", "catalogue", "evidence"]
         names += ["started_with"]
-        rest: dict[str, Any] = {name: getattr(self, name) for name in names}
+        rest: Json = {name: getattr(self, name) for name in names}
         rest |= {"name": self.name, "settings": self.settings.key, "left": sorted(self.left)}
         rest |= {"traffic": self.traffic.to_dict(), "account": self.account.to_dict(), "voids": self.voids.to_list()}
         rest |= {"windows": [] if self.windows is None else self.windows.to_list()}
@@ -326,7 +327,7 @@ class State:
         state.control = fresh if fresh is None or control is None else _adapt(control, fresh, name)
         return state
 
-    def _restore(self, rest: dict[str, Any], policy: Policy, control: Policy | None) -> None:
+    def _restore(self, rest: Json, policy: Policy, control: Policy | None) -> None:
         self.left = set(rest["left"])
         self.traffic = Traffic.from_dict(rest["traffic"])
         only_exposed = self.settings.exposure
@@ -342,7 +343,7 @@ class State:
         self._policy, self.control = policy, control
 
 
-def _split(data: bytes) -> tuple[dict[str, Any], Policy, Policy | None]:
+def _split(data: bytes) -> tuple[Json, Policy, Policy | None]:
     """Split a saved state into its parts, or raise `BadFile` if it is damaged."""
     if len(data) < HEAD.size:
         raise BadFile("it is too short")
@@ -373,11 +374,16 @@ def _adapt(saved: Policy, fresh: Policy, name: str) -> Policy:
     if fresh.dim is not None:
         say("cold start", level="warning", experiment=name, why="what was archived has no contexts to learn from")
         return fresh
+    return learn_sums(fresh, saved)
+
+
+def learn_sums(fresh: Policy, saved: Policy) -> Policy:
+    """Let a fresh policy learn the plays and rewards of each arm of another one, and return it."""
     with hold(saved) as state:
         leaves = state.walked_tree.shape.node_of
         plays, rewards = state.rows.plays(leaves), state.rows.rewards(leaves)
-        tried = [place for place, count in enumerate(plays.tolist()) if count > 0]
-        arms = [state.walked_tree.arms[place] for place in tried]
+        tried = (plays > 0).nonzero()[0]
+        arms = [state.walked_tree.arms[place] for place in tried.tolist()]
     if arms:
         fresh.update_many(arms, rewards[tried], plays=plays[tried])
     return fresh
@@ -399,7 +405,7 @@ def _is_earned(event: Event) -> bool:
     return event.cohort != Cohort.PAUSED and event.kind in (Kind.REWARD, Kind.DEFAULT)
 
 
-def _learn(policy: Policy, event: Event, context: Any) -> bool:
+def _learn(policy: Policy, event: Event, context: object) -> bool:
     """Learn from a reward; a policy with contexts cannot learn without one. Returns whether it did."""
     if policy.dim is None:
         context = None
@@ -409,7 +415,7 @@ def _learn(policy: Policy, event: Event, context: Any) -> bool:
     return True
 
 
-def change_tree(tree: Tree | None, body: dict[str, Any]) -> Tree:
+def change_tree(tree: Tree | None, body: Json) -> Tree:
     """Return the tree after a change: arms are added, moved and removed, in this order."""
     if tree is None:
         return Tree.from_paths([(*path, arm) for arm, path in body["add"].items()])
@@ -422,7 +428,7 @@ def change_tree(tree: Tree | None, body: dict[str, Any]) -> Tree:
     return tree
 
 
-def digest(content: Any) -> str:
+def digest(content: object) -> str:
     """Return a short text that is the same for the same content, such as arms and their paths, in any order."""
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:32]
 
@@ -431,7 +437,7 @@ class Voids:
     """Which decisions no longer count: those in a stretch of time, of a unit, or with certain ids."""
 
     def __init__(self, events: Iterable[Event] = ()) -> None:
-        self._bodies: dict[int, dict[str, Any]] = {}  # n of the void -> its body
+        self._bodies: dict[int, Json] = {}  # n of the void -> its body
         self._spans: list[tuple[int, int, int]] = []  # n of the void, first and last time
         self._units: dict[str, int] = {}  # unit -> n of the last void
         self._ids: dict[str, int] = {}  # the same of ids
@@ -450,7 +456,7 @@ class Voids:
         return max(self._bodies, default=0)
 
     def add(self, event: Event) -> None:
-        """Add what a void event covers: decisions before it."""
+        """Add the decisions that a void event covers: those before it."""
         body = self._bodies[event.n] = event.body or {}
         if "ids" in body:
             self._ids |= dict.fromkeys(body["ids"], event.n)
@@ -469,7 +475,7 @@ class Voids:
             return False
         return any(decision.n < n and first <= decision.at <= last for n, first, last in self._spans)
 
-    def conditions(self) -> Iterator[tuple[str, Sequence[Any]]]:
+    def conditions(self) -> Iterator[tuple[str, Sequence[object]]]:
         """Yield SQL conditions, and their values; every decision that is voided fulfils one of them."""
         for column, names in (("id", sorted(self._ids)), ("unit", list(self._units))):
             for start in range(0, len(names), CHUNK):
@@ -545,12 +551,12 @@ class Traffic:
             merged.setdefault(place // 2, Piece()).add(piece)
         self.pieces, self.first, self.width = list(merged.values()), self.first // 2, self.width * 2
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Json:
         pieces = [vars(piece) for piece in self.pieces]
         return {"width": self.width, "first": self.first, "pieces": pieces}
 
     @classmethod
-    def from_dict(cls, saved: dict[str, Any]) -> Traffic:
+    def from_dict(cls, saved: Json) -> Traffic:
         traffic = cls()
         traffic.width, traffic.first = saved["width"], saved["first"]
         traffic.pieces = [Piece(**piece) for piece in saved["pieces"]]

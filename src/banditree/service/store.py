@@ -15,10 +15,12 @@ from typing import Any, ClassVar, NamedTuple
 
 from banditree.base.files import find_target
 from banditree.errors import BadPath, BanditreeError, InvalidValue
-from banditree.service.events import Clock, Event, Kind, now
+from banditree.service.events import Clock, Event, Kind, Record, now
 
 COLUMNS = ", ".join(Event._fields)
-LIGHT = COLUMNS.replace("body", f"CASE WHEN kind = '{Kind.DECISION}' THEN NULL ELSE body END")  # what a fold needs
+LIGHT = COLUMNS.replace(
+    "body", f"CASE WHEN kind = '{Kind.DECISION}' THEN NULL ELSE body END"
+)  # the columns that a fold needs
 CHUNK = 500  # ids looked up with one statement
 PAGE = 2_000  # events read with one statement, few enough to stay in the processor's cache
 TABLES = (
@@ -75,7 +77,7 @@ class EventLog(ABC):
     is_shared: ClassVar[bool] = False  # whether other processes write too
     BLOB = "BLOB"
     MARK = "?"  # where a value goes in a statement
-    ERRORS: type[Exception]  # what the database raises
+    ERRORS: type[Exception]  # the database's exceptions
     head = 0  # the last number that is known to have been given
     _connection: Any = None
     _clock: Clock
@@ -107,7 +109,7 @@ class EventLog(ABC):
     def settled(self, wait: float = 0.0) -> int:
         """Return a number up to which no event is still to come; wait some seconds for the last one that was given."""
 
-    def run(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+    def run(self, statement: str, values: Sequence[object] = ()) -> list[Record]:
         """Run one statement, written with question marks, and fetch its rows."""
         try:
             cursor = self._connection.execute(statement.replace("?", self.MARK), values)
@@ -140,10 +142,10 @@ class EventLog(ABC):
         """Refuse if a service uses the store, and keep others from it until it is closed."""
 
     def check(self) -> None:  # noqa: B027
-        """Raise `StoreUnavailable` if what is written would be lost, and the database would not say so itself."""
+        """Raise `StoreUnavailable` if writes would be lost without an error of the database."""
 
     def create(self) -> None:
-        """Create the tables that do not exist yet, and fill in what a store of version 0.3 lacks."""
+        """Create missing tables, and upgrade a store of version 0.3."""
         for statement in TABLES:
             self.run(statement)
         self.run(
@@ -167,16 +169,16 @@ class EventLog(ABC):
         self.run("UPDATE banditree_head SET at = at + 1 WHERE one = 1")
 
     def fact(self, name: str) -> str | None:
-        """Return what is noted under a name, if anything."""
+        """Return the value of a fact, if there is one."""
         rows = self.run("SELECT value FROM banditree_facts WHERE name = ?", (name,))
         return str(rows[0][0]) if rows else None
 
     def drop_fact(self, name: str) -> None:
-        """Forget what is noted under a name."""
+        """Delete a fact."""
         self.run("DELETE FROM banditree_facts WHERE name = ?", (name,))
 
     def set_fact(self, name: str, value: str) -> None:
-        """Note something under a name."""
+        """Set the value of a fact."""
         change = "ON CONFLICT (name) DO UPDATE SET value = excluded.value"
         self.run(f"INSERT INTO banditree_facts VALUES (?, ?) {change}", (name, value))
 
@@ -216,7 +218,7 @@ class EventLog(ABC):
     ) -> list[Event]:
         """Return up to ``limit`` events with ``after < n <= until``, in order."""
         where: str = "n > ?"
-        values: list[Any] = [after]
+        values: list[object] = [after]
         if until is not None:
             where, values = f"{where} AND n <= ?", [*values, until]
         if experiment is not None:  # joined with '' so that no store takes its index, and sorts, but reads in order
@@ -232,14 +234,14 @@ class EventLog(ABC):
             yield page
             after = page[-1].n
 
-    def _select(self, where: str, values: Sequence[Any], columns: str = COLUMNS) -> list[Event]:
+    def _select(self, where: str, values: Sequence[object], columns: str = COLUMNS) -> list[Event]:
         return Event.from_rows(self.run(f"SELECT {columns} FROM banditree_events WHERE {where}", values))
 
     def of_kinds(self, *kinds: str) -> list[Event]:
         """Return all events of these kinds, which must not be about single decisions."""
         return self._select(f"id IS NULL AND kind IN ({', '.join('?' * len(kinds))}) ORDER BY n", kinds)
 
-    def count(self, where: str, values: Sequence[Any]) -> int:
+    def count(self, where: str, values: Sequence[object]) -> int:
         """Count the events that fulfil a condition."""
         return int(self.run(f"SELECT COUNT(*) FROM banditree_events WHERE {where}", values)[0][0])
 
@@ -317,7 +319,7 @@ class SqliteLog(EventLog):
             )
 
     def _identities(self) -> list[tuple[int, int] | None]:
-        """Return what the system knows the files of the store by; None for one that is not there."""
+        """Return the device and inode of the store's files; None for a missing one."""
         identities: list[tuple[int, int] | None] = []
         for name in (self.path.name, f"{self.path.name}-wal"):
             try:
@@ -361,7 +363,7 @@ class SqliteLog(EventLog):
 
     def commit(self) -> None:
         super().commit()
-        self.check()  # nothing is answered that is in a file which nobody will find
+        self.check()  # before an answer is sent: a deleted file would lose its event
 
     def rollback(self) -> None:
         if self._connection.in_transaction:

@@ -3,10 +3,10 @@
 Decisions and rewards do not depend on the order in which they are stored: the processes insert them side by side, and
 the unique key of each says whether another process was first. They are numbered by a sequence, so numbers may become
 visible out of order, and some are missing. A number is *settled* once no transaction is running that may have drawn it
-or one below it; every process folds what is settled, in the order of numbers.
+or one below it; every process folds settled events, in the order of numbers.
 
 Each transaction of a writer holds an advisory lock, shared; what changes all (arms, settings, pauses, voids) holds it
-alone. So the latter waits for what is being stored, and every number below its own is settled.
+alone. So the latter waits for pending inserts, and every number below its own is settled.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from functools import partial
 from typing import Any
 
 from banditree.errors import BadPath, InvalidValue, missing_extra
-from banditree.service.events import Clock, Event
+from banditree.service.events import Clock, Event, Record
 from banditree.service.store import COLUMNS, KEEP, Conflict, EventLog, Kept, StoreUnavailable, unavailable
 
 try:
@@ -197,7 +197,7 @@ class PostgresLog(EventLog):
         return partial(PostgresLog, self.address, reads_only=True)
 
 
-def _values(event: Event) -> tuple[Any, ...]:
+def _values(event: Event) -> Record:
     """Return the values of an event's row, without its number."""
     row = event.row()
     return (*row[:NUMBER_PLACE], *row[NUMBER_PLACE + 1 :])

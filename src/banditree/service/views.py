@@ -1,4 +1,4 @@
-"""Prepare what clients can look at: the tree with what was learned, the traffic, the report, and the log as rows."""
+"""Prepare what clients see: the tree with its beliefs, the traffic, the report, and the log as rows."""
 
 from __future__ import annotations
 
@@ -13,20 +13,22 @@ from hashlib import sha256
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic_core import from_json, to_json
 
 from banditree import __version__
+from banditree.base.arrays import Places
+from banditree.beliefs import Rows
 from banditree.errors import BanditreeError
 from banditree.policy import Policy
 from banditree.policy.saving import from_bytes
 from banditree.policy.state import hold
 from banditree.report.html import render
 from banditree.service.commands import Refused, earns_default
-from banditree.service.events import Cohort, Event, Kind, group, iso
+from banditree.service.events import Cohort, Event, Json, Kind, group, iso
 from banditree.service.lift import Moments, compare
-from banditree.service.state import State
+from banditree.service.state import State, learn_sums
 from banditree.service.store import EventLog
+from banditree.tree.shape import Shape
 
 ANSWERED = (
     *("id", "at", "arm", "propensity", "propensity_overall", "reward", "path", "steps", "arms", "propensities"),
@@ -35,7 +37,7 @@ ANSWERED = (
 ASKED = ("only", "exclude", "k")
 VERSIONS = ("policy", "tree")
 AT_ONCE = 500  # decisions read with one query
-NOTHING: Any = ()  # what happened to a decision without a reward
+NOTHING: Any = ()  # later events of a decision without a reward
 MAX_NODES = 50_000  # listed in one answer
 MAX_BEST = 10  # arms listed in the report
 MAX_CATEGORIES = 10
@@ -45,7 +47,7 @@ MIN_CHANCE = 0.01  # of being the best, below which naming an item says nothing
 # The tree
 
 
-def whole(data: bytes) -> Policy:
+def on_whole_tree(data: bytes) -> Policy:
     """Return a copy of a saved policy with the same evidence on the whole tree, for looking.
 
     Clusters that the policy does not walk through are in it too, with the sum of the evidence of their arms.
@@ -54,17 +56,10 @@ def whole(data: bytes) -> Policy:
     with hold(policy) as state:
         if state.walked_tree == state.full_tree or policy.dim is not None:
             return policy
-        leaves = state.walked_tree.shape.node_of
-        plays, rewards = state.rows.plays(leaves), state.rows.rewards(leaves)
-        tried = np.flatnonzero(plays > 0)
-        arms = [state.walked_tree.arms[position] for position in tried.tolist()]
-    copy = Policy(policy.tree, belief=policy.belief, rule=policy.rule, depth=None)
-    if arms:
-        copy.update_many(arms, rewards[tried], plays=plays[tried])
-    return copy
+    return learn_sums(Policy(policy.tree, belief=policy.belief, rule=policy.rule, depth=None), policy)
 
 
-def nodes(policy: Policy, depth: int | None, under: Sequence[str] = (), search: str = "") -> dict[str, Any]:
+def nodes(policy: Policy, depth: int | None, under: Sequence[str] = (), search: str = "") -> Json:
     """List the nodes of the tree below ``under``, itself first: level by level, until there are too many.
 
     ``depth`` is how many levels to list; ``search`` lists only nodes with this text in their names.
@@ -103,14 +98,14 @@ def nodes(policy: Policy, depth: int | None, under: Sequence[str] = (), search: 
                     "plays": plays[place],
                     "reward": rewards[place],
                     "mean": means[place],
-                    "interval": None if intervals[place] is None else list(intervals[place]),
+                    "interval": intervals[place],
                     "children": last - first,
                 }
             )
     return {"nodes": rows, "left_out": left_out}
 
 
-def _beliefs(rows: Any, chosen: NDArray[np.intp]) -> tuple[list[float], list[float], list[Any]]:
+def _beliefs(rows: Rows, chosen: Places) -> tuple[list[float], list[float], list[tuple[float, float] | None]]:
     """Return plays, mean and interval of some nodes; with contexts, the mean is that of the rewards seen."""
     plays = rows.plays(chosen)
     if rows.dim is not None:
@@ -121,14 +116,14 @@ def _beliefs(rows: Any, chosen: NDArray[np.intp]) -> tuple[list[float], list[flo
     return plays.tolist(), rows.mean(chosen, None)[:, 0].tolist(), intervals
 
 
-def _children(shape: Any, node: int) -> tuple[int, int]:
+def _children(shape: Shape, node: int) -> tuple[int, int]:
     return (0, 0) if shape.content[node] >= 0 else (int(shape.start[node]), int(shape.start[node + 1]))
 
 
 # Traffic and report
 
 
-def traffic(state: State) -> dict[str, Any]:
+def traffic(state: State) -> Json:
     """Count decisions by category and group over time; the smaller categories are counted together."""
     counted = state.traffic
     pieces = counted.pieces
@@ -161,7 +156,7 @@ def traffic(state: State) -> dict[str, Any]:
     }
 
 
-def report(state: State, at: int) -> dict[str, Any]:
+def report(state: State, at: int) -> Json:
     """Say what the experiment is worth: rewards per decision in each group, and the lift."""
     sums = state.moments_at(at)
     has_control = Cohort.CONTROL in sums or state.settings.control > 0
@@ -190,12 +185,12 @@ def report(state: State, at: int) -> dict[str, Any]:
     }
 
 
-def _group(sums: Moments) -> dict[str, Any]:
+def _group(sums: Moments) -> Json:
     reward = sums.r / sums.d if sums.d else None
     return {"decisions": round(sums.d), "units": sums.units, "reward": reward}
 
 
-def outlook(data: bytes, stop_at: float | None) -> dict[str, Any]:
+def outlook(data: bytes, stop_at: float | None) -> Json:
     """Say which arms of a saved policy are probably the best, and how much is still to be gained by knowing."""
     policy = from_bytes(data)
     name = type(policy).__name__
@@ -229,11 +224,11 @@ def _percent(share: float) -> str:
     return "less than 1%" if 0 < share < 0.01 else "more than 99%" if 0.99 < share < 1 else f"{share:.0%}"
 
 
-def _no_outlook(why: str) -> dict[str, Any]:
+def _no_outlook(why: str) -> Json:
     return {"best": None, "remaining": None, "done": False, "sentences": [why]}
 
 
-def describe(state: State) -> dict[str, Any]:
+def describe(state: State) -> Json:
     """Describe an experiment in the list of all."""
     return {
         "name": state.name,
@@ -281,7 +276,7 @@ class LogReader:
             text.truncate()
         yield text.getvalue().encode()
 
-    def _pages(self, after: int) -> Iterator[list[dict[str, Any]]]:
+    def _pages(self, after: int) -> Iterator[list[Json]]:
         """Yield rows in the order of the log, and close it."""
         columns = "n, at, id, arm, value, unit, cohort, body"
         where = f"n > ? AND n <= ? AND experiment || '' = ? AND kind = '{Kind.DECISION}'"
@@ -298,7 +293,7 @@ class LogReader:
                 ]
 
     def _later(self, ids: Sequence[str]) -> dict[str, list[tuple[str, int, str | None, float | None]]]:
-        """Look up what happened to decisions: kind, position, arm and value."""
+        """Look up the later events of decisions: kind, position, arm and value."""
         found: dict[str, list[tuple[str, int, str | None, float | None]]] = {}
         where = f"experiment = ? AND id IN ({', '.join('?' * len(ids))}) AND kind <> '{Kind.DECISION}' ORDER BY n"
         statement = f"SELECT id, kind, position, arm, value FROM banditree_events WHERE {where}"
@@ -313,9 +308,9 @@ class LogReader:
         arm: str,
         unit: str | None,
         cohort: str | None,
-        body: dict[str, Any],
+        body: Json,
         later: Sequence[tuple[str, int, str | None, float | None]],
-    ) -> dict[str, Any]:
+    ) -> Json:
         request, arms = body["request"], body["arms"]
         kinds = {kind for kind, *_ in later}
         rewards: list[float | None] = [None] * len(arms)
@@ -363,7 +358,7 @@ def _column(feature: str) -> str:
     return f"context_{feature}" if feature in (*ANSWERED, *ASKED, *VERSIONS) else feature
 
 
-def _cell(value: Any) -> Any:
+def _cell(value: object) -> object:
     return to_json(value).decode() if isinstance(value, list | dict | bool) else value
 
 
@@ -389,7 +384,7 @@ def page_headers(page: str) -> dict[str, str]:
     }
 
 
-def docs_page(described: dict[str, Any]) -> str:
+def docs_page(described: Json) -> str:
     """Make the page at /docs from the OpenAPI description."""
     routes = [
         {"method": method.upper(), "path": path, **operation, "body": _body(operation)}
@@ -400,6 +395,6 @@ def docs_page(described: dict[str, Any]) -> str:
     return render("banditree.service", "docs.html", routes=routes, schemas=schemas, version=__version__)
 
 
-def _body(operation: dict[str, Any]) -> str:
+def _body(operation: Json) -> str:
     content = operation.get("requestBody", {}).get("content", {})
     return json.dumps(content["application/json"]["schema"], indent=2) if content else ""

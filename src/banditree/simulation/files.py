@@ -12,27 +12,19 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from banditree.base.files import read_whole, write_whole
+from banditree.base.arrays import Array
+from banditree.base.files import FilePath, read_whole, write_whole
 from banditree.errors import BadFile, InvalidValue
 
 if TYPE_CHECKING:
     from banditree.simulation.runs import Runs
 
-FilePath = str | os.PathLike[str]
-Arrays = dict[str, NDArray[Any]]
+Arrays = dict[str, Array]
 
 COLUMNS = ("policy", "seed", "time", "regret")  # of a CSV file and of a frame
 HEADER = "header"  # the array of an NPZ file that holds JSON: everything that is not an array of numbers
-BY_POLICY = (
-    "regret",
-    "evaluations",
-    "plays",
-    "replicates",
-    "traces",
-    "simple_regret",
-)  # arrays with one row per seed, {policy: array}
+BY_SEED = ("regret", "evaluations", "plays", "replicates", "traces", "simple_regret")  # {policy: (seeds, ...)}
 PLAIN = ("engine", "seconds", "problem", "built", "made")  # what JSON holds as it is
 DAMAGES = (ValueError, KeyError, TypeError, AttributeError, RecursionError, OSError, csv.Error, zipfile.BadZipFile)
 
@@ -49,7 +41,7 @@ def write_csv(path: FilePath, columns: Sequence[str], rows: Iterable[Sequence[ob
     write_whole(path, [text.getvalue().encode()])
 
 
-def write_npz(path: FilePath, header: Mapping[str, object], arrays: Mapping[str, NDArray[Any]]) -> None:
+def write_npz(path: FilePath, header: Mapping[str, object], arrays: Mapping[str, Array]) -> None:
     try:
         text = json.dumps(header)
     except TypeError as error:
@@ -91,7 +83,7 @@ def encode_runs(runs: Runs, prefix: str = "") -> tuple[dict[str, object], Arrays
         "arms": list(runs.arms),
     }
     arrays = {f"{prefix}times": runs.times}
-    for field in BY_POLICY:
+    for field in BY_SEED:
         for i, name in enumerate(runs.policies):
             if name in getattr(runs, field):
                 arrays[f"{prefix}{field}.{i}"] = getattr(runs, field)[name]
@@ -104,7 +96,7 @@ def decode_runs(kind: type[Runs], header: Mapping[str, Any], arrays: Arrays, pre
     times = arrays[f"{prefix}times"]
     by_policy: dict[str, Any] = {
         field: {name: arrays[at] for i, name in enumerate(names) if (at := f"{prefix}{field}.{i}") in arrays}
-        for field in BY_POLICY
+        for field in BY_SEED
     }
     shapes = {"regret": (n_seeds, len(times)), "evaluations": (n_seeds,), "plays": (n_seeds, len(header["arms"]))}
     for field, shape in shapes.items():
@@ -134,7 +126,7 @@ def decode_runs(kind: type[Runs], header: Mapping[str, Any], arrays: Arrays, pre
 
 
 def read_runs(kind: type[Runs], path: FilePath) -> Runs:
-    """Read an NPZ file, or a CSV file of 0.3, which had a column of JSON for what is not regret."""
+    """Read an NPZ file, or a CSV file of 0.3, which had a column of JSON for everything else than regret."""
     data = read_whole(path)
     try:
         header, arrays = _read_0_3(data, path) if not data.startswith(b"PK") else read_npz(path, "runs")

@@ -63,8 +63,8 @@ def progress_bar(
     """Open a Rich progress bar, or give None: it is shown on a terminal unless ``progress`` says otherwise.
 
     It needs Rich, and the main thread. Tasks have a field ``rate``, a text, if there is a ``rate``. Where the native
-    engine is missing, and ``seconds``, what the work takes on the readable one, is long, a line says so; where that is
-    not known in advance, call `say_why_slow`.
+    engine is missing, and ``seconds``, the time on the readable one, is long, a line says so; where that is not
+    known in advance, call `say_why_slow`.
     """
     is_shown = sys.stderr.isatty() if progress is None else progress
     try:

@@ -20,13 +20,13 @@ from banditree.base.result import Result
 from banditree.base.tables import Table, frame
 from banditree.base.words import count, number
 from banditree.errors import InvalidType, InvalidValue
-from banditree.problems.instance import AnyInstance
+from banditree.problems.instance import AnyInstance, describe
 from banditree.simulation import files
 from banditree.simulation.statistics import OverSeeds, over_seeds
 from banditree.tree.build import Name
 
 if TYPE_CHECKING:
-    from banditree.base.document import Document, Picture
+    from banditree.base.document import Document, Note, Picture
 
 Ints = NDArray[np.int64]
 Built = tuple[str, Mapping[str, Any]]  # a policy's class, and the numbers and texts among its parameters
@@ -35,7 +35,6 @@ BY_POLICY = (
     *("regret", "engine", "evaluations", "seconds", "clusters", "plays", "built", "replicates"),
     *("traces", "cluster_traces", "simple_regret"),
 )  # {policy: ...}
-BY_SEED = ("regret", "evaluations", "plays", "replicates", "traces", "simple_regret")  # arrays with one row per seed
 RELATIVE_ROUNDING = 1e-12  # regrets that differ by a smaller share are equal
 
 
@@ -183,7 +182,7 @@ class Runs(Result):
             clusters={name: [run.clusters for run in of_policy] for name, of_policy in runs.items()},
             plays=plays,
             arms=arms,
-            problem=repr(problem),
+            problem=describe(problem),
             instance=instance,
             built=built or {},
             replicates=replicates,
@@ -279,8 +278,7 @@ class Runs(Result):
         else:
             headline = f"{best.policy} has a regret of {number(best.mean)} {after}."
         table = self.table().grid()
-        made = ", ".join(f"{name} {value}" for name, value in self.made.items())
-        notes = (Note(f"Problem: {self.problem}"), *([Note(f"Made with {made}")] if made else []))
+        notes = (Note(f"Problem: {self.problem}"), *made_notes(self.made))
         return Document(headline, (table, self.picture(), *notes), name="Regret")
 
     def picture(self, width: float = 6.4, height: float = 3.8) -> Picture:
@@ -411,7 +409,7 @@ class Runs(Result):
             shared = [name for name in ours if name in theirs]
             if field_name == "replicates" and _count_replicates(ours) != _count_replicates(theirs):
                 raise InvalidValue("these runs have different numbers of replicates")
-            if field_name in BY_SEED:
+            if field_name in files.BY_SEED:
                 fields[field_name] = {name: np.concatenate([ours[name], theirs[name]]) for name in shared}
             elif field_name in ("clusters", "cluster_traces"):
                 fields[field_name] = {name: [*ours[name], *theirs[name]] for name in shared}
@@ -465,3 +463,11 @@ def _stacked(runs: Mapping[str, list[Run]], name: str) -> dict[str, Any]:
 
 def _count_replicates(regret: Mapping[str, Floats]) -> dict[str, int]:
     return {name: values.shape[1] for name, values in regret.items()}
+
+
+def made_notes(made: Mapping[str, Any]) -> list[Note]:
+    """Return a note that says what runs were made with, if that is known."""
+    from banditree.base.document import Note
+
+    text = ", ".join(f"{name} {value}" for name, value in made.items())
+    return [Note(f"Made with {text}")] if text else []

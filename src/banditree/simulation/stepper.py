@@ -1,6 +1,6 @@
 """Step one run from Python: choose an arm, draw its reward, learn when the reward arrives.
 
-Twin of ``native/simulation/stepper.hpp``; and the checks of what a user's own problem returns on the way.
+Twin of ``native/simulation/stepper.hpp``; and the checks of a user's own problem.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def raise_if_stopped(monitor: Monitor) -> None:
         raise KeyboardInterrupt
 
 
-# ---------------------------------------------------------------- what a user's own problem returns
+# ---------------------------------------------------------------- a user's own problem
 
 
 class CheckedInstance:

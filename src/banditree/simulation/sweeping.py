@@ -17,7 +17,7 @@ from banditree.errors import BadFile, Interrupted, InvalidType, InvalidValue
 from banditree.policy.factories import Factory
 from banditree.problems.instance import AnyProblem
 from banditree.simulation import files
-from banditree.simulation.runs import Runs
+from banditree.simulation.runs import Runs, made_notes
 from banditree.simulation.simulator import simulate
 from banditree.simulation.statistics import OverSeeds, over_seeds
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from banditree.base.document import Document
 
 RESERVED = ("policy", "seed", "regret", "mean", "sd", "se", "interval")  # columns, so not names of parameters
-Line = tuple[list[float], list[float], list[float]]  # x, mean and sd of each point
+Series = tuple[list[float], list[float], list[float]]  # x, mean and sd of each point
 
 
 def sweep(
@@ -163,7 +163,7 @@ class Sweep(Result):
             raise InvalidValue(f"x={x!r} is not a parameter; there are {', '.join(self.grid)}")
         is_numeric = all(isinstance(value, int | float) and not isinstance(value, bool) for value in self.grid[x])
         ticks = None if is_numeric else [str(value) for value in self.grid[x]]  # texts below the axis
-        panels: dict[tuple[object, ...], dict[str, Line]] = {}
+        panels: dict[tuple[object, ...], dict[str, Series]] = {}
         for point, policy, final in self._finals():
             lines = panels.setdefault(tuple(value for name, value in point.items() if name != x), {})
             add_point(
@@ -194,7 +194,7 @@ class Sweep(Result):
         horizon, seeds = int(self.runs[0].times[-1]), count(len(self.runs[0].seeds), "seed")
         combinations = count(len(self.points), "combination")
         headline = f"Regret for {combinations} of {' and '.join(self.grid)}: {seeds}, horizon {horizon:,}"
-        return Document(headline, (self.table().grid(), Picture(draw, alt=headline)))
+        return Document(headline, (self.table().grid(), Picture(draw, alt=headline), *made_notes(self.runs[0].made)))
 
     def facts(self) -> dict[str, object]:
         return {"grid": self.grid, "about": self.about, "table": self.table()}
@@ -206,7 +206,7 @@ class Sweep(Result):
                 yield point, policy, over_seeds(regret[:, -1])
 
 
-def add_point(lines: dict[str, Line], name: str, x: float, final: OverSeeds, band: str | None = "sd") -> None:
+def add_point(lines: dict[str, Series], name: str, x: float, final: OverSeeds, band: str | None = "sd") -> None:
     """Add a point to the line of this name; a single seed has no spread, and is drawn with 0."""
     xs, means, sds = lines.setdefault(name, ([], [], []))
     xs.append(x)

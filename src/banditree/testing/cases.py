@@ -13,6 +13,7 @@ import numpy as np
 
 from banditree.errors import BanditreeError
 from banditree.policy import Policy
+from banditree.policy.state import state_of
 from banditree.tree import Tree
 
 DEVIATIONS = 5.5  # standard deviations beyond which a difference is not chance
@@ -78,7 +79,7 @@ class LawBroken(BanditreeError, AssertionError):
     """Raised when a policy breaks a law; the message names the law."""
 
 
-class Event(NamedTuple):
+class Play(NamedTuple):
     arm: Any
     reward: float
     context: Any
@@ -96,7 +97,7 @@ class Case:
     load: Callable[..., Any] | None
     required: bool = False  # a missing method is an error
 
-    def policy(self, seed: int = 0, tree: Tree | None = None, events: Iterable[Event] = ()) -> Any:
+    def policy(self, seed: int = 0, tree: Tree | None = None, events: Iterable[Play] = ()) -> Any:
         """Build a policy that has learned from some events."""
         policy = self.factory(self.tree if tree is None else tree, rng=seed)
         for event in events:
@@ -104,7 +105,7 @@ class Case:
         return policy
 
     def maker(
-        self, events: Iterable[Event] = (), then: Callable[[object], object] | None = None, tree: Tree | None = None
+        self, events: Iterable[Play] = (), then: Callable[[object], object] | None = None, tree: Tree | None = None
     ) -> Callable[[int], Any]:
         """Return a function of a seed that makes a policy with some events learned, and calls ``then`` on it."""
 
@@ -120,12 +121,12 @@ class Case:
         """Draw a context near (1, ..., 1), so that a reward means about the same in all contexts; None without them."""
         return None if self.dim is None else 1 + 0.2 * self.rng.standard_normal(self.dim)
 
-    def history(self) -> list[Event]:
+    def history(self) -> list[Play]:
         """Make rewards after which the last arm is clearly the best."""
         *others, best = self.tree.arms
         some = self.rng.permutation(len(others))[:11]
-        events = [Event(others[i], 0, self.context()) for i in some for _ in range(3)]
-        events += [Event(best, 1, self.context()) for _ in range(12)]
+        events = [Play(others[i], 0, self.context()) for i in some for _ in range(3)]
+        events += [Play(best, 1, self.context()) for _ in range(12)]
         return [events[i] for i in self.rng.permutation(len(events))]
 
     def has(self, policy: object, *methods: str) -> bool:
@@ -172,7 +173,7 @@ def keyword(context: object) -> dict[str, Any]:
     return {} if context is None else {"context": context}
 
 
-def update(policy: Any, event: Event) -> None:
+def update(policy: Any, event: Play) -> None:
     policy.update(event.arm, event.reward, **keyword(event.context))
 
 
@@ -181,7 +182,7 @@ def choose_many(policy: Any, n: int, context: Any, **limits: Any) -> list[Any]:
     return list(policy.choose_many(n, **more, **limits))
 
 
-def update_many(policy: Any, events: Sequence[Event]) -> None:
+def update_many(policy: Any, events: Sequence[Play]) -> None:
     arms, rewards, contexts = zip(*events, strict=True)
     more = {} if contexts[0] is None else {"contexts": np.array(contexts)}
     policy.update_many(list(arms), list(rewards), **more)
@@ -191,7 +192,7 @@ def beliefs(policy: object) -> dict[str, Any] | None:
     """Copy all arrays of a policy of this package; None for other policies, whose choices are compared instead."""
     if not isinstance(policy, Policy):
         return None
-    state = policy._state
+    state = state_of(policy)
     rows = state.rows
     kept = {} if state.walk.summary is None else {"summary": state.walk.summary.copy()}
     return {name: array.copy() for name, array in rows.arrays().items()} | kept

@@ -21,8 +21,8 @@ from banditree.rules import RULES
 from banditree.testing.cases import (
     DRAWS,
     Case,
-    Event,
     LawBroken,
+    Play,
     alike,
     choose,
     choose_many,
@@ -139,12 +139,12 @@ def bad_rewards_change_nothing(case: Case) -> None:
     some = [*case.tree.arms[:10], case.tree.arms[-1]]
 
     def learn_bad_rewards(policy: object) -> None:
-        for bad in [Event(arm, float("nan"), context) for arm in some] + [Event("no such arm", 1, context)]:
+        for bad in [Play(arm, float("nan"), context) for arm in some] + [Play("no such arm", 1, context)]:
             with suppress(Exception):  # an error is right
                 update(policy, bad)
         if hasattr(policy, "update_many"):
             with suppress(Exception):
-                update_many(policy, [Event(some[0], 1, context), Event(some[-1], float("nan"), context)])
+                update_many(policy, [Play(some[0], 1, context), Play(some[-1], float("nan"), context)])
 
     policy = case.policy(events=events)
     with unchanged(case, policy, context, "after rewards that are NaN or for an unknown arm"):
@@ -167,7 +167,7 @@ def _run(case: Case, policy: object, tree: Tree, contexts: Sequence[object]) -> 
     for time, context in enumerate(contexts):
         arm = choose(policy, context)
         case.demand(arm in tree, f"choose returned {arm!r}, which is not an arm")
-        update(policy, Event(arm, (tree.position(arm) + time) % 2, context))
+        update(policy, Play(arm, (tree.position(arm) + time) % 2, context))
         arms.append(arm)
     return arms
 
@@ -299,7 +299,7 @@ def plays_add_up(case: Case) -> None:
     if not case.takes(case.policy(), "update_many", "plays"):
         return
     context = {arm: case.context() for arm in case.tree.arms}
-    events = [Event(event.arm, event.reward, context[event.arm]) for event in case.history()]
+    events = [Play(event.arm, event.reward, context[event.arm]) for event in case.history()]
     plays = Counter(event.arm for event in events)
     if getattr(getattr(case.policy(), "belief", None), "learns_noise", False):  # a sum does not tell how rewards vary
         events = list({event.arm: event for event in events}.values())

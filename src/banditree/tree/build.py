@@ -56,7 +56,7 @@ def names(values: Iterable[object], what: str) -> list[Name]:
 
 
 def _is_list(values: object) -> bool:
-    """Say whether these are several values: not a text, nor a NumPy array of no dimension, which is one number."""
+    """Say whether these are several values: not text, and not a NumPy array without dimensions, which is one number."""
     if isinstance(values, np.ndarray):
         return values.ndim > 0
     return isinstance(values, Iterable) and not isinstance(values, str | bytes)
@@ -64,6 +64,7 @@ def _is_list(values: object) -> bool:
 
 def to_list(values: Any, what: str) -> list[Any]:
     """Return the values of a list or an array, as Python's own where the array is NumPy's or PyArrow's."""
+    _refuse_frames(values, what)
     if hasattr(values, "to_pylist"):
         values = values.to_pylist()
     if not _is_list(values):
@@ -74,6 +75,12 @@ def to_list(values: Any, what: str) -> list[Any]:
 def _refuse_sets(values: object, where: str) -> None:
     if isinstance(values, set | frozenset):  # its order, and so a seeded run, differs between processes
         raise InvalidType(f"{where}: a set has no order; give a list, for example sorted(...)")
+
+
+def _refuse_frames(values: object, where: str) -> None:
+    if hasattr(type(values), "columns"):  # it would be taken for the list of its columns' names
+        how = 'bt.Tree.from_frame(frame, path=["category"], arm="item")'
+        raise InvalidType(f"{where} is a data frame ({type(values).__name__}); name its columns: {how}")
 
 
 def _name(value: object, what: str) -> Name:
@@ -126,10 +133,8 @@ def _read(part: object, where: str, n_before: int) -> list[Any]:
         if part > MAX_ARMS:
             raise InvalidValue(f"{where} has {part!s:.60} arms; a tree holds at most {MAX_ARMS:,}")
         children = list(range(n_before, n_before + int(part)))
-    elif hasattr(part, "columns"):
-        how = 'bt.Tree.from_frame(frame, path=["category"], arm="item")'
-        raise InvalidType(f"{where} is a data frame ({type(part).__name__}); name its columns: {how}")
     elif not _is_list(part):
+        _refuse_frames(part, where)
         raise InvalidType(f"{where} is {part!r}; use a number of arms, a list of arm ids or a mapping of clusters")
     else:
         _refuse_sets(part, where)

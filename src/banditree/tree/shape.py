@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from banditree.base.arrays import Array, Places
 
 Ints = NDArray[np.int32]
 
@@ -30,15 +31,15 @@ class Shape:
         return len(self.parent)
 
     @property
-    def inner(self) -> NDArray[np.intp]:
+    def inner(self) -> Places:
         """The inner nodes in breadth-first order: the c-th is cluster c."""
         return np.flatnonzero(self.content < 0)
 
-    def level_of(self) -> NDArray[np.intp]:
+    def level_of(self) -> Places:
         """Return the level of every node: (nodes,)."""
         return np.repeat(np.arange(len(self.levels) - 1), np.diff(self.levels))
 
-    def sum_up(self, values: NDArray[Any]) -> NDArray[Any]:
+    def sum_up(self, values: Array) -> Array:
         """Set every inner node to the sum of its children, in place, from the leaves up: (nodes, ...)."""
         for level in range(len(self.levels) - 2, -1, -1):
             low, high = self.levels[level], self.levels[level + 1]
@@ -49,13 +50,13 @@ class Shape:
             values[nodes] = np.add.reduceat(values[first:last], self.start[nodes] - first, axis=0)
         return values
 
-    def nodes_above(self, count: NDArray[Any]) -> NDArray[np.intp]:
+    def nodes_above(self, count: Array) -> Places:
         """Return the nodes at or above arms whose count, (arms,), is not 0; the root comes first: (k,)."""
         counts = np.zeros(self.n_nodes)
         counts[self.node_of] = count
         return np.flatnonzero(self.sum_up(counts))
 
-    def hand_down(self, values: NDArray[Any], from_level: int) -> NDArray[Any]:
+    def hand_down(self, values: Array, from_level: int) -> Array:
         """Give every node below ``from_level`` its parent's value, in place, from the top down: (nodes, ...)."""
         for level in range(from_level + 1, len(self.levels) - 1):
             nodes = slice(self.levels[level], self.levels[level + 1])
@@ -70,7 +71,7 @@ class Shape:
         return path
 
 
-def number(parent: NDArray[np.intp], arm: NDArray[np.intp]) -> tuple[Shape, NDArray[np.intp]]:
+def number(parent: Places, arm: Places) -> tuple[Shape, Places]:
     """Number nodes breadth-first; siblings keep their order.
 
     ``parent`` (nodes,) holds the index of each node's parent in the same array, with node 0 as the root; ``arm``
@@ -104,7 +105,7 @@ def number(parent: NDArray[np.intp], arm: NDArray[np.intp]) -> tuple[Shape, NDAr
     return Shape(*arrays), old[inner]
 
 
-def _concatenate_slices(values: NDArray[np.intp], first: NDArray[np.intp], nodes: NDArray[np.intp]) -> NDArray[np.intp]:
+def _concatenate_slices(values: Places, first: Places, nodes: Places) -> Places:
     """Concatenate ``values[first[i]:first[i + 1]]`` for every i in nodes."""
     lengths = first[nodes + 1] - first[nodes]
     offsets = np.repeat(first[nodes] - np.concatenate([[0], np.cumsum(lengths)[:-1]]), lengths)

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree.base.arrays import Indices
+from banditree.base.arrays import Array, Indices, Places
 from banditree.errors import InvalidType, InvalidValue, UnknownArm
 from banditree.errors.checks import refuse_masked, whole
 from banditree.tree import build, text
@@ -197,12 +197,12 @@ class Tree:
                 pass  # the slow way below raises for the right arm
         return np.array([self.position(arm) for arm in listed], np.int64)
 
-    def ids(self, positions: Indices) -> NDArray[Any]:
+    def ids(self, positions: Indices) -> Array:
         """Return the arms at these positions: an array of ints if all ids are ints, else of objects."""
         return np.asarray(self._ids[positions])
 
     @cached_property
-    def _ids(self) -> NDArray[Any]:
+    def _ids(self) -> Array:
         """The ids as an array: of ints if all are ints, else of objects."""
         if set(map(type, self.arms)) == {int}:
             try:
@@ -358,7 +358,7 @@ class Nodes:
             node = None if node is None else self.child(node, name)
         return node
 
-    def arms_below(self, node: int) -> NDArray[np.intp]:
+    def arms_below(self, node: int) -> Places:
         """Return the positions of all arms below a node, in order."""
         shape, level = self.shape, np.array([node])
         leaves = []
@@ -374,7 +374,7 @@ class Nodes:
         return {self.name(node): node for node in range(first, last) if self.shape.content[node] < 0}
 
     @cached_property
-    def top_of_arms(self) -> NDArray[np.intp]:
+    def top_of_arms(self) -> Places:
         """The node of each arm's top cluster, -1 for an arm directly below the root: (arms,), read-only."""
         node = np.arange(self.shape.n_nodes)
         node[self.shape.content >= 0] = -1

@@ -63,14 +63,14 @@ std::unique_ptr<Walk> joint(Kind kind, const AdaptiveSettings& set) {
     return std::make_unique<JointWalker<AdaptiveRows<Kind>, Screening<Kind>>>(AdaptiveRows<Kind>(kind, set));
 }
 
-// The numbers and arrays that settings of an adaptive belief name, see beliefs/copies.py.
+// The numbers and arrays that settings of an adaptive belief name, see beliefs/draws.py.
 Coupling coupling_of(nb::handle settings) {
-    const nb::object numbers_given = settings.attr("numbers");
+    const nb::object given = settings.attr("coupling"), numbers_given = given.attr("numbers");
     const std::size_t values = nb::len(numbers_given);
     const char* what = "the shared number needs values and chances";
     require(values > 0, what);
-    return {number(settings, "shared", 0.0, 1.0), number(settings, "own", 0.0, 1.0), number(settings, "odds", 0.0, 1e100),
-            numbers<double>(numbers_given, values, what), numbers<double>(settings.attr("chances"), values, what), values};
+    return {number(given, "shared", 0.0, 1.0), number(given, "own", 0.0, 1.0), number(given, "odds", 0.0, 1e100),
+            numbers<double>(numbers_given, values, what), numbers<double>(given.attr("chances"), values, what), values};
 }
 
 // The height of every node, checked; sets the highest one.
