@@ -110,9 +110,8 @@ def test_beliefs_by_hand() -> None:
     v_cluster = 1 / (17 + w_arm) + (16 / (16 + w_arm)) ** 2 / (2 + w_cluster)
     assert np.allclose(variance[:, 0], [1 / 21 + (16 / 20) ** 2 * v_cluster, 1 / 17 + v_cluster])
     steps = np.tile(np.arange(10), 3)  # most rewards are 1, so what is usual at a level of 1/2 is usual here
-    beyond = np.maximum(-steps, 0) + np.maximum(steps - 6, 0)
     fall = 3 / 2  # by 3 over the number of arms, where they are fewer than ten
-    log_weight = -fall * np.maximum(steps, 0) - 2 * beyond  # a single child tells nothing about how alike children are
+    log_weight = -fall * np.maximum(steps, 0)  # a single child tells nothing about how alike children are
     assert np.allclose(rows.collect().log_weight, log_weight - special.logsumexp(log_weight))
     leaves, copies = policy.tree.shape.node_of.astype(np.intp), np.array([2])
     arms = next(iter(rows.arms(leaves, None, copies)))
@@ -439,3 +438,68 @@ def test_priors_of_one_tree_share_the_noise() -> None:
 def test_what_is_not_a_log_is_refused() -> None:
     with pytest.raises(InvalidType, match=r"bt\.read_log"):
         bt.ATS(DEEP).learn("log.csv")  # type: ignore[arg-type]
+
+
+# HierTS: the same beliefs, with other draws
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_hierarchical_beliefs_are_the_posterior_of_a_tree_that_is_told(engine: str) -> None:
+    """Two levels of clusters, the top one first, and a root of which nothing is known."""
+    tree = bt.Tree({"a": {"b": ["b1", "b2"], "c": ["c1", "c2"]}, "d": {"e": ["e1", "e2"], "f": ["f1", "f2"]}})
+    with engines.using(engine):
+        policy = bt.HierTS(tree, arm_sd=0.3, cluster_sd=(2.0, 0.5), noise=1.5, rng=1)
+    rng = np.random.default_rng(3)
+    arms = [tree.arms[i] for i in rng.integers(0, 6, 30)]
+    policy.update_many(arms, 5 + rng.normal(0, 2, 30))
+    rows, shape = rows_of(policy), policy.tree.shape
+    k = 1.5**2 / np.array([0.3, 0.5, 2.0, np.inf])[rows.height] ** 2
+    k[0] = 1.0
+    covariance, seen = gaussian_tree(policy, k, 1e6)
+    played = shape.node_of[rows.plays(shape.node_of) > 0]
+    gain = np.linalg.solve(seen, covariance[played]).T
+    mean = gain @ (rows.rewards(played) / rows.plays(played))
+    sd = 1.5 * np.sqrt(np.diag(covariance - gain @ covariance[played]))
+    for row, expected, spread in zip(policy.table(), mean, sd, strict=True):
+        assert row.mean == pytest.approx(expected, rel=1e-5)
+        assert row.interval == pytest.approx((expected - 1.96 * spread, expected + 1.96 * spread), rel=1e-3)
+    leaves = shape.node_of.astype(np.intp)
+    wins = [stats.norm(mean[leaf], sd[leaf]) for leaf in leaves]
+    x = np.linspace(-20, 30, 100_001)
+    below = np.array([one.cdf(x) for one in wins])
+    chances = [(one.pdf(x) * np.delete(below, i, 0).prod(axis=0)).sum() * (x[1] - x[0]) for i, one in enumerate(wins)]
+    order = np.argsort(shape.content[leaves])  # independent draws of the plain belief, and no stray
+    assert policy.propensities() == pytest.approx(np.array(chances)[order], abs=1e-4)
+
+
+def test_hierarchical_bayes_learns_its_variances_and_the_noise() -> None:
+    tree = bt.Tree({f"c{i}": [f"a{i}-{j}" for j in range(12)] for i in range(12)})
+    policy, rng = bt.HierTS(tree, rng=1), np.random.default_rng(0)
+    means = rng.normal(0, 2, 12).repeat(12) + rng.normal(0, 0.25, 144)
+    policy.update_many(list(tree.arms) * 20, np.tile(means, 20) + rng.standard_normal(144 * 20))
+    rows: Any = rows_of(policy)
+    assert rows.learned_sd() == pytest.approx(1, abs=0.05)
+    k = rows.concentration[:, np.argmax(rows.weights())]
+    assert 1 / np.sqrt(k[:2]) == pytest.approx([0.25, 2], rel=1.0)  # the grid is in steps of 2 and 4
+    assert policy["c0",].trust
+    again = bt.from_bytes(policy.to_bytes(), rng=1)
+    assert np.allclose(again.propensities(), policy.propensities())
+    told = bt.from_bytes(bt.HierTS(tree, arm_sd=1, cluster_sd=[2], noise=1, rng=1).to_bytes(), rng=1)
+    assert repr(told.belief) == repr(bt.HierTS(tree, arm_sd=1, cluster_sd=[2], noise=1, rng=1).belief)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"arm_sd": 1.0}, "noise is missing"),
+        ({"arm_sd": 1.0, "cluster_sd": 1.0}, "noise is missing"),
+        ({"arm_sd": 0.0, "cluster_sd": 1.0, "noise": 1.0}, "arm_sd"),
+        ({"arm_sd": 1.0, "cluster_sd": [], "noise": 1.0}, "cluster_sd"),
+        ({"arm_sd": 1.0, "cluster_sd": "x", "noise": 1.0}, "cluster_sd"),
+        ({"arm_sd": 1.0, "cluster_sd": [1.0, -1.0], "noise": 1.0}, "cluster_sd"),
+        ({"prior": bt.Gaussian()}, "no parameter 'prior'"),
+    ],
+)
+def test_what_hierarchical_bayes_refuses(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(bt.errors.BanditreeError, match=words):
+        bt.HierTS(DEEP, **options)

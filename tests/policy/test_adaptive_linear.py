@@ -76,7 +76,7 @@ def test_beliefs_are_those_of_dense_algebra(copy: int) -> None:
     assert one.sd == pytest.approx([np.sqrt(noise * (z @ covariance[v, :, v] @ z)) for v in nodes], rel=1e-6)
     leaf = int(shape.node_of[1])
     freed = widths.copy()
-    freed[leaf, 0] = max(1.0, 4 * widths[leaf, 0])
+    freed[leaf, 0] *= 4
     assert np.all(np.isclose(one.odds[shape.node_of[-1]], 4 / 7))  # of an arm that nothing is known about
     stray_mean, stray_covariance, stray_log = dense(rows, copy, freed)
     # Its cluster is believed as if it were none: so far is the closed form from the whole truth.

@@ -35,7 +35,8 @@ def policy_class(name: str, dim: int | None = 2) -> Callable[..., bt.Policy]:
 
 def with_gaussian(name: str) -> Callable[..., bt.Policy]:
     algorithm: Callable[..., bt.Policy] = bt.ALGORITHMS[name]
-    return algorithm if name.startswith("UC") else partial(algorithm, prior=bt.Gaussian(sd=0.5))
+    takes_prior = bt.ALGORITHMS[name].about.takes_prior
+    return algorithm if not takes_prior else partial(algorithm, prior=bt.Gaussian(sd=0.5))
 
 
 CASES = [

@@ -55,8 +55,6 @@ class Settings(NamedTuple):
     steps: Floats
     n_steps: int
     fall: float
-    below: float
-    finest: float
     coupling: Coupling
 
 
@@ -81,8 +79,7 @@ class AdaptiveRows(CopiedRows):
 
     def settings(self) -> Settings:
         height = self.height.astype(np.float64)
-        priors = self.fall(), self.law.below, self.law.finest
-        return Settings(height, self.concentration, self.steps, self.n_steps, *priors, self.coupling)
+        return Settings(height, self.concentration, self.steps, self.n_steps, self.fall(), self.coupling)
 
     # What kinds of rewards differ in
 
@@ -191,8 +188,7 @@ class AdaptiveRows(CopiedRows):
         What counts is how far siblings differ compared with the rewards of one of them, hence the shift.
         """
         steps = self.steps + self.shift()
-        beyond = np.maximum(-steps, 0.0) + np.maximum(steps - self.law.finest, 0.0)
-        return np.asarray(-self.fall() * np.maximum(steps, 0.0) - self.law.below * beyond)
+        return np.asarray(-self.fall() * np.maximum(steps, 0.0))
 
     def fall(self) -> float:
         """Return by how much the log prior of a copy falls with each step of the concentration.

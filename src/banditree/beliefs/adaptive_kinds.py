@@ -28,7 +28,7 @@ NORMAL_AROUND_STEP = 0.1  # the same for normal rewards, in standard deviations 
 LINEAR_PART = 0.7  # of the scale on which rates compete
 WIDER = 0.6  # a draw with variance v is wider by this much times v than the slope of that scale says
 LEAST_VARIANCE = 1e-300  # of a reward
-HIERARCHICAL = Law(strays=0.0, fall=0.0, fall_of_few=0.0, below=0.0)  # of hierarchical Bayes: nothing is assumed
+HIERARCHICAL = Law(strays=0.0, fall=0.0, fall_of_few=0.0)  # of hierarchical Bayes: nothing is assumed
 UNSURE = 1e-6  # how many rewards the mean of all arms is worth beforehand where nobody knows by how much rewards vary
 
 

@@ -44,7 +44,6 @@ WIDER_ABOVE = (0.1, 1.0, 3.0)  # factor by which widths grow with each level up;
 SLOPE_SHARES = (0.02, 0.3, 1.0, 8.0)  # width of slopes, per standard deviation of a feature, over that of levels
 LARGEST_WIDTH, LEAST_WIDTH = 16.0, 1e-3
 ROOT_LEVEL_WIDTH, ROOT_SLOPE_WIDTH = 100.0, 1.0  # slopes: or twice the width of the level below, if that is more
-STRAY_WIDTH = 1.0  # of a stray's level: at least this
 ORIGIN_STEP = 16.0  # standard deviations: rewards are measured from a multiple of this
 LEAST_PLAYS, MOST_PLAYS = 1e-6, 1e12  # that a prior may be worth; with less, the variance would drown all evidence
 CONSTANT = 1e-12  # a variance that is a smaller share of the mean square is rounding
@@ -190,7 +189,6 @@ class Settings(NamedTuple):
     coupling: Coupling
     root_level_width: float = ROOT_LEVEL_WIDTH
     root_slope_width: float = ROOT_SLOPE_WIDTH
-    stray_width: float = STRAY_WIDTH
     origin_step: float = ORIGIN_STEP
 
 
@@ -474,7 +472,7 @@ class AdaptiveLinearRows(CopiedRows):
         m, s = mean[:, above], spread[:, above]
         w = self._widths(self.level_width[0, copies], self.slope_width[0, copies])  # (copies, 1, p)
         w0 = w[:, :, 0]
-        ws = np.maximum(STRAY_WIDTH, self.law.stray_factor * w0)
+        ws = self.law.stray_factor * w0
         key = ("arms", (copies % KINDS).tobytes(), leaves.tobytes())
         inverse, b = self.remembered(key, lambda: self._inverses(leaves, w, standard))
         share = inverse @ z  # (copies, k, p)

@@ -12,9 +12,9 @@ import numpy as np
 from banditree.base.arrays import Floats
 from banditree.stream import Rng
 
-# The shared number z is one of these, the nodes of Gauss-Hermite quadrature, with their weights: it has the first 31
+# The shared number z is one of these, the nodes of Gauss-Hermite quadrature, with their weights: it has the first 19
 # moments of a normal number, and a probability is a sum over them, without an error.
-_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(16)
+_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(10)
 NUMBERS: Floats = np.ascontiguousarray(_NODES)
 CHANCES: Floats = np.ascontiguousarray(_WEIGHTS / _WEIGHTS.sum())
 PANEL, STEPS = np.polynomial.legendre.leggauss(16)  # places and weights of an integral from -1 to 1

@@ -25,8 +25,6 @@ class Law:
     stray_factor: float = _chosen(4.0, "Contexts: a stray lies this many times as far from its cluster as other arms.")
     fall: float = _chosen(0.3, "The log prior of a copy falls by this each time siblings are half as far apart.")
     fall_of_few: float = _chosen(3.0, "And by at least this over the number of arms: few arms gain little by the bet.")
-    below: float = _chosen(2.0, "It falls by this with each step beyond what is usual, at either end.")
-    finest: float = _chosen(6.0, "Steps from the coarsest to the finest that is usual.")
     interval_fall: float = _chosen(2.0, "How much faster it falls for intervals, which may not bet on similar arms.")
     level_plays: float = _chosen(16.0, "Plays after which an arm counts half in the level of the rates.")
     noise_share: float = _chosen(

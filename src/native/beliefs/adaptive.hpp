@@ -26,7 +26,7 @@ struct AdaptiveSettings {
     const double* concentration;  // (heights, copies)
     const double* steps;          // (copies,)
     std::size_t copies, n_steps;  // the concentrations of arms repeat after so many copies
-    double fall, below, finest;  // of the log prior of the copies
+    double fall;                  // of the log prior of the copies
     Coupling coupling;
 };
 
@@ -459,9 +459,7 @@ struct AdaptiveRows {
         weights.resize(copies()), cumulative.resize(copies());
         const double shift = kind.shift(), per_variance = 1.0 / kind.noise();
         for (std::size_t c = 0; c < copies(); ++c) {
-            const double step = set.steps[c] + shift, beyond = std::max(-step, 0.0) + std::max(step - set.finest, 0.0);
-            const double prior = -set.fall * std::max(step, 0.0) - set.below * beyond;
-            weights[c] = prior + log_likelihood[c] - apart[c] * per_variance;
+            weights[c] = -set.fall * std::max(set.steps[c] + shift, 0.0) + log_likelihood[c] - apart[c] * per_variance;
         }
         const double top = *std::max_element(weights.begin(), weights.end());
         in_vectors([&]() BANDITREE_INLINE {

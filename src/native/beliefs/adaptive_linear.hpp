@@ -28,7 +28,7 @@ struct AdaptiveLinearSettings {
     const double* slope_width;  // (heights, copies)
     const double* log_prior;    // (copies,)
     std::size_t copies, kinds;  // copies that differ in the widths of arms are of different kinds: copy % kinds
-    double root_level_width, root_slope_width, stray_width, stray_factor, noise_share, origin_step;
+    double root_level_width, root_slope_width, stray_factor, noise_share, origin_step;
     Coupling coupling;
 };
 
@@ -385,7 +385,7 @@ struct AdaptiveLinearRows {
         for (std::size_t e = 0; e < entries; ++e) to[e] = of_place(at)[e * lanes];
     }
     double stray_variance() const {
-        const double width = std::max(set.stray_width, set.stray_factor * set.level_width[copy]);
+        const double width = set.stray_factor * set.level_width[copy];
         return width * width;
     }
 

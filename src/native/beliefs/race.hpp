@@ -45,16 +45,22 @@ inline void place(Points& at, Points& step, double left, double right) {
     at.front() = left, at.back() = right;
 }
 
-// The weights by which the values at these nodes make a polynomial's value at x, by the barycentric formula: at Lobatto's nodes its
-// own weights are the roots of those of the integral, with alternating signs.
-BANDITREE_INLINE inline void interpolate_at(double x, const Points& at, const Points& step, Points& weights) {
-    double total = 0.0;
+// The weights of these nodes in the barycentric formula: at Lobatto's nodes the roots of those of the integral, with alternating signs.
+inline void root_of(const Points& step, Points& root) {
+    for (std::size_t j = 0; j < n_nodes; ++j) root[j] = j % 2 ? -std::sqrt(step[j]) : std::sqrt(step[j]);
+}
+// By how much the values at the nodes count for that of their polynomial at x, over the sum of all this.
+BANDITREE_INLINE inline void interpolate_at(double x, const Points& at, const Points& root, Points& weights) {
     for (std::size_t j = 0; j < n_nodes; ++j) {
-        const double away = x - at[j], root = std::sqrt(step[j]);
-        weights[j] = (j % 2 ? -root : root) / (away != 0.0 ? away : 1e-200);
-        total += weights[j];
+        const double away = x - at[j];
+        weights[j] = root[j] / (away != 0.0 ? away : 1e-200);
     }
-    for (double& weight : weights) weight /= total;
+}
+BANDITREE_INLINE inline double sum(const Points& x) {
+    double part[4] = {};
+    for (std::size_t i = 0; i < n_nodes; i += 4)
+        for (std::size_t j = 0; j < 4; ++j) part[j] += x[i + j];
+    return (part[0] + part[2]) + (part[1] + part[3]);
 }
 
 // P(draw <= x) at some nodes.
@@ -98,8 +104,8 @@ class Strays {
         Points weights;
         for (std::size_t i = 0; i < n_nodes; ++i) {
             const Panel& panel = panel_of(at[i]);
-            interpolate_at(at[i], panel.at, panel.step, weights);
-            out[i] = dot(weights, panel.sums);
+            interpolate_at(at[i], panel.at, panel.root, weights);
+            out[i] = dot(weights, panel.sums) / sum(weights);
         }
         for (const std::size_t l : narrow) add(l, l + 1, at, out);
     }
@@ -125,7 +131,7 @@ class Strays {
     static constexpr std::size_t most_panels = 64;
 
     struct Panel {
-        Points at, step, sums;
+        Points at, step, root, sums;
     };
     const Draws* of = nullptr;
     const std::vector<double>* size = nullptr;
@@ -172,6 +178,7 @@ class Strays {
         for (std::size_t i = 0; i < n_panels; ++i) {
             Panel& panel = panels[i];
             place(panel.at, panel.step, low + length * static_cast<double>(i), i + 1 < n_panels ? low + length * static_cast<double>(i + 1) : high);
+            root_of(panel.step, panel.root);
             panel.sums.fill(0.0);
             in_vectors([&]() BANDITREE_INLINE {
                 for (std::size_t l = 0; l < mean.size(); ++l) {
@@ -187,14 +194,25 @@ class Strays {
     }
 };
 
+// How many arms there are in each class, and the logarithms of that.
+struct Field {
+    std::vector<double> size, members;  // (classes,)
+
+    void lay_out(const std::vector<double>& sizes) {
+        size = sizes;
+        members.resize(size.size());
+        for (std::size_t c = 0; c < size.size(); ++c) members[c] = size[c] == 1.0 ? 0.0 : ln(size[c]);
+    }
+};
+
 // The race of some copy of a belief for some shared number.
 class Race {
   public:
     // `shift`: how many standard deviations the shared number moves all draws; `own`: the part of them that is each arm's own.
     // Probabilities differ from the true ones by about `tolerance`.
-    Race(const Draws& draws, const std::vector<double>& sizes, const Strays& strays_, double shift, double own, double tolerance_)
+    Race(const Draws& draws, const Field& field, const Strays& strays_, double shift, double own, double tolerance_)
         : tolerance(tolerance_), strays(&strays_) {
-        in_vectors([&]() BANDITREE_INLINE { lay_out(draws, sizes, shift, own); });
+        in_vectors([&]() BANDITREE_INLINE { lay_out(draws, field, shift, own); });
         edge = top.empty() ? 0.0 : *std::max_element(top.begin(), top.end());
     }
 
@@ -256,24 +274,30 @@ class Race {
     std::vector<double> size, mean, per_sd, length, top, bottom;  // (competing,) of their normals
     std::vector<Panel> panels;                           // from the highest values down
     Panel stretch;                                       // sums of classes that are wide there
+    Points stretch_root;
     std::vector<std::size_t> narrow;                     // the other classes
     double edge = 0.0, next_length = infinity, total = 1.0;  // where the panels end; the sum of all probabilities
     double low = -infinity;                              // classes that lie below were left out
 
     // Lays out the classes that may win: the others are below where the highest draw is, but for a chance of the tolerance.
-    BANDITREE_INLINE void lay_out(const Draws& draws, const std::vector<double>& sizes, double shift, double own) {
+    BANDITREE_INLINE void lay_out(const Draws& draws, const Field& field, double shift, double own) {
         const std::size_t n = draws.classes();
-        const double floor = ln(tolerance * beyond), far = std::sqrt(-2.0 * floor);
-        for (std::size_t c = 0; c < n; ++c) {
-            const double surely = draws.mean[c] + draws.sd[c] * (shift - own * far);
-            low = surely > low ? surely : low;
-        }
-        for (std::size_t c = 0; c < n; ++c) {
-            const double sd = draws.sd[c] * own, at = draws.mean[c] + draws.sd[c] * shift;
-            if (at + 2.0 * far * sd < low) continue;  // not even many of them
-            const double members = ln(sizes[c]), often = members - floor, begins = at + std::sqrt(2.0 * often) * sd;
+        const double *const __restrict means = draws.mean.data(), *const __restrict sds = draws.sd.data();
+        const double many_sds = -2.0 * ln(tolerance * beyond), surely_at = shift - own * std::sqrt(many_sds);
+        double surely[4] = {-infinity, -infinity, -infinity, -infinity};
+        std::size_t c = 0;
+        for (; c + 4 <= n; c += 4)
+            for (std::size_t j = 0; j < 4; ++j) {
+                const double x = means[c + j] + sds[c + j] * surely_at;
+                surely[j] = x > surely[j] ? x : surely[j];
+            }
+        for (; c < n; ++c) surely[0] = std::max(surely[0], means[c] + sds[c] * surely_at);
+        low = std::max(std::max(surely[0], surely[1]), std::max(surely[2], surely[3]));
+        for (c = 0; c < n; ++c) {
+            const double members = field.members[c], begins = means[c] + sds[c] * (shift + own * std::sqrt(many_sds + 2.0 * members));
             if (begins < low) continue;
-            class_of.push_back(c), size.push_back(sizes[c]), mean.push_back(at), per_sd.push_back(1.0 / sd);
+            const double sd = sds[c] * own, at = means[c] + sds[c] * shift;
+            class_of.push_back(c), size.push_back(field.size[c]), mean.push_back(at), per_sd.push_back(1.0 / sd);
             length.push_back(longest / (1.0 + crowded * members) * sd), top.push_back(begins), bottom.push_back(at - lowest * sd);
         }
     }
@@ -414,6 +438,7 @@ class Race {
     // Sums the classes that are so wide that a panel's nodes are enough for a stretch of several panels, from the edge down.
     void begin_stretch(double left) {
         place(stretch.at, stretch.step, left, edge);
+        root_of(stretch.step, stretch_root);
         stretch.log_below.fill(0.0), stretch.hazard.fill(0.0);
         const auto is_smooth = [&](std::size_t part) {
             return length[part] >= wide * (edge - left) || top[part] <= left || bottom[part] >= edge;
@@ -428,8 +453,9 @@ class Race {
     BANDITREE_INLINE void interpolate(Panel& panel) const {
         Points weights;
         for (std::size_t i = 0; i < n_nodes; ++i) {
-            interpolate_at(panel.at[i], stretch.at, stretch.step, weights);
-            panel.log_below[i] = dot(weights, stretch.log_below), panel.hazard[i] = dot(weights, stretch.hazard);
+            interpolate_at(panel.at[i], stretch.at, stretch_root, weights);
+            const double all = 1.0 / sum(weights);
+            panel.log_below[i] = dot(weights, stretch.log_below) * all, panel.hazard[i] = dot(weights, stretch.hazard) * all;
         }
     }
 

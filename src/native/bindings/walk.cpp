@@ -100,7 +100,7 @@ std::unique_ptr<Walk> joint_linear(nb::list arrays, std::size_t n_nodes, std::si
     const auto array = [&](const char* name, std::size_t n) { return numbers<double>(given.attr(name), n, what); };
     const auto setting = [&](const char* name) { return number(given, name, 1e-300, 1e300); };
     const AdaptiveLinearSettings settings{height, array("level_width", all), array("slope_width", all), array("log_prior", copies), copies,
-                                          kinds, setting("root_level_width"), setting("root_slope_width"), setting("stray_width"),
+                                          kinds, setting("root_level_width"), setting("root_slope_width"),
                                           setting("stray_factor"), setting("noise_share"), setting("origin_step"), coupling_of(given)};
     AdaptiveLinearRows rows(table, plays, theta, settings, dim);
     return std::make_unique<JointWalker<AdaptiveLinearRows, NoShortcut>>(std::move(rows));
@@ -117,8 +117,7 @@ AdaptiveSettings settings_of(nb::handle given, std::size_t n_nodes) {
     const double* steps = numbers<double>(given.attr("steps"), copies, what);
     const std::size_t n_steps = attribute<std::size_t>(given, "n_steps");
     require(n_steps > 0 && copies % n_steps == 0, what);
-    const auto setting = [&](const char* name) { return number(given, name, 0.0, 1e300); };
-    return {height, k, steps, copies, n_steps, setting("fall"), setting("below"), setting("finest"), coupling_of(given)};
+    return {height, k, steps, copies, n_steps, number(given, "fall", 0.0, 1e300), coupling_of(given)};
 }
 
 // `arrays` are those of Rows.native_arrays().

@@ -36,8 +36,8 @@ class Races {
 
   private:
     static constexpr double negligible = 1e-6;  // NEGLIGIBLE in adaptive.py
-    static constexpr double tolerance = 1e-9, worst = 1e-4;   // of the average, and of a race however little it weighs
-    static constexpr double least_chance = 1e-8;              // of a copy and a shared number together
+    static constexpr double tolerance = 1e-9, worst = 1e-4;  // of all probabilities, and of a race however little it weighs
+    static constexpr double least_chance = 5e-8;  // of a copy and a shared number together
     static constexpr double infinity = std::numeric_limits<double>::infinity();
     static constexpr double never = 1e-300;                   // a chance that is too small for a double
     static constexpr std::size_t most_excluded = 64;
@@ -60,6 +60,7 @@ class Races {
         std::vector<double> context;
         std::vector<std::size_t> class_of;  // (arms,)
         std::vector<double> size;           // (classes,) arms that may be chosen
+        Field field;
         std::vector<std::unique_ptr<Copy>> copies;
     };
     Table all, limited;
@@ -109,6 +110,7 @@ class Races {
         table.context.assign(context, context + rows.dim());
         const std::vector<std::int32_t> members = list_classes(tree, rows, limits, table);
         table.copies.clear();
+        table.field.lay_out(table.size);
         std::vector<std::size_t> order(rows.copies());
         std::iota(order.begin(), order.end(), std::size_t{0});
         std::sort(order.begin(), order.end(), [&](std::size_t i, std::size_t j) { return rows.weight(i) < rows.weight(j); });
@@ -123,7 +125,7 @@ class Races {
             of->weight = weight;
             rows.describe(tree, context, copy, members, of->draws);
             of->draws.rescale();
-            race(rows.coupling(), table.size, *of);
+            race(rows.coupling(), table.field, *of);
             table.copies.push_back(std::move(of));
             kept += weight;
         }
@@ -132,7 +134,7 @@ class Races {
     }
 
     // Lets the classes race for every value of the shared number that counts.
-    void race(const Coupling& coupling, const std::vector<double>& sizes, Copy& copy) const {
+    void race(const Coupling& coupling, const Field& field, Copy& copy) const {
         const Draws& draws = copy.draws;
         double kept = 0.0, low = infinity, high = -infinity;
         for (std::size_t v = 0; v < coupling.values; ++v) {
@@ -140,17 +142,17 @@ class Races {
             const double shift = coupling.shared * coupling.numbers[v];
             double top = -infinity, bottom = -infinity;
             for (std::size_t c = 0; c < draws.classes(); ++c) {
-                const double at = draws.mean[c] + shift * draws.sd[c], sd = coupling.own * draws.sd[c];
-                top = std::max(top, at + 8.0 * sd), bottom = std::max(bottom, at - 6.0 * sd);
+                top = std::max(top, draws.mean[c] + draws.sd[c] * (shift + 8.0 * coupling.own));
+                bottom = std::max(bottom, draws.mean[c] + draws.sd[c] * (shift - 6.0 * coupling.own));
             }
             low = std::min(low, bottom), high = std::max(high, top);
             kept += coupling.chances[v];
         }
-        copy.strays.lay_out(draws, sizes, low, high);
+        copy.strays.lay_out(draws, field.size, low, high);
         for (std::size_t v = 0; v < coupling.values; ++v) {
             const double weight = coupling.chances[v] * copy.weight, chance = coupling.chances[v] / kept;
             if (weight < least_chance) continue;
-            copy.races.push_back({chance, Race(draws, sizes, copy.strays, coupling.shared * coupling.numbers[v], coupling.own,
+            copy.races.push_back({chance, Race(draws, field, copy.strays, coupling.shared * coupling.numbers[v], coupling.own,
                                                std::min(tolerance / weight, worst))});
         }
     }

@@ -34,6 +34,9 @@ OPTIONS: dict[str, list[Any]] = {
     "best": ["empirical", "posterior"],
     "v": [0.25, 1.0],
     "c": [0.5, 2.0],
+    "arm_sd": [0.3],
+    "cluster_sd": [1.0, (2.0, 0.5)],
+    "noise": [1.0],
 }
 
 
