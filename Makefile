@@ -38,8 +38,10 @@ test: setup ## every test and every example of the docs
 coverage: setup ## the same, measuring which lines of the Python code run
 	$(BIN)/python -m pytest -n 2 --dist worksteal --cov --cov-report=term $(if $(NATIVE),--cov-fail-under=95)
 
+NATIVE_FILES = $(wildcard src/native/*.hpp src/native/*/*.hpp src/native/*/*.cpp)
 check: setup ## formatting, lint, types, import contracts
 	$(BIN)/ruff format --check .
+	$(BIN)/clang-format --dry-run --Werror $(NATIVE_FILES)
 	$(BIN)/ruff check .
 	$(BIN)/mypy $(TYPED)
 	$(BIN)/lint-imports
@@ -47,6 +49,7 @@ check: setup ## formatting, lint, types, import contracts
 format: setup ## let ruff fix what it can
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+	$(BIN)/clang-format -i $(NATIVE_FILES)
 
 docs: setup ## the examples of README, docs and docstrings alone
 	$(BIN)/python -m pytest README.md docs src

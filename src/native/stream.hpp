@@ -19,10 +19,10 @@
 
 namespace banditree {
 
-// The ziggurat of Marsaglia and Tsang (2000): f(x) = exp(-x^2/2), x >= 0, is covered by 1024 layers of equal area v. Layer
-// i >= 1 is the box [0, x_i] x [f(x_i), f(x_i+1)]; layer 0 is the strip under f(x_1) with the tail beyond x_1, as wide
-// as if it were a box, x_0 = v / f(x_1). A point of layer i left of x_i+1 is certainly under the curve.
-// `edge` is the one number that closes the pile at f = 1; v = edge f(edge) + the integral of f beyond it.
+// The ziggurat of Marsaglia and Tsang (2000): f(x) = exp(-x^2/2), x >= 0, is covered by 1024 layers of equal area v.
+// Layer i >= 1 is the box [0, x_i] x [f(x_i), f(x_i+1)]; layer 0 is the strip under f(x_1) with the tail beyond x_1, as
+// wide as if it were a box, x_0 = v / f(x_1). A point of layer i left of x_i+1 is certainly under the curve. `edge` is
+// the one number that closes the pile at f = 1; v = edge f(edge) + the integral of f beyond it.
 struct NormalTable {
     static constexpr std::size_t n = 1024;
     static constexpr double edge = 4.038849846109504522714423, area = 0.001226324646353088072885371;
@@ -103,8 +103,8 @@ struct Stream {
         return share(gamma_scale(a), gamma_scale(b));
     }
 
-    // What draws from a Beta need: the scales of its two gammas. Worth caching, because a root is expensive. Betas that are
-    // not drawn as a quotient of gammas have a mark instead: Beta(1, 1), which is uniform, and the extreme ones.
+    // What draws from a Beta need: the scales of its two gammas. Worth caching, because a root is expensive. Betas that
+    // are not drawn as a quotient of gammas have a mark instead: Beta(1, 1), which is uniform, and the extreme ones.
     struct Scales {
         static constexpr double uniform = -1.0, extreme = -2.0;
         double a, b;
@@ -120,8 +120,8 @@ struct Stream {
         const double sa = gamma_scale(a < 1.0 ? a + 1.0 : a), sb = gamma_scale(b < 1.0 ? b + 1.0 : b);
         const Roots r = gamma_roots(sa, sb);
         // G(a) / G(b) = (r.a / r.b)^3 (sb / sa); past the first bound the cubes would overflow.
-        double odds = a + b < widest ? ln(r.a * r.a * (r.a * sb) / (r.b * r.b * (r.b * sa)))
-                                     : 3.0 * ln(r.a / r.b) + ln(sb / sa);
+        double odds =
+            a + b < widest ? ln(r.a * r.a * (r.a * sb) / (r.b * r.b * (r.b * sa))) : 3.0 * ln(r.a / r.b) + ln(sb / sa);
         if (a < 1.0) odds -= boost(a);
         if (b < 1.0) odds += boost(b);
         return odds;
@@ -151,7 +151,9 @@ struct Stream {
 
     static std::uint64_t rotate(std::uint64_t x, int k) { return (x << k) | (x >> (64 - k)); }
 
-    static double unit(std::uint64_t word) { return static_cast<double>(static_cast<std::int64_t>(word >> 11)) * 0x1p-53; }
+    static double unit(std::uint64_t word) {
+        return static_cast<double>(static_cast<std::int64_t>(word >> 11)) * 0x1p-53;
+    }
 
     static std::uint64_t multiply(std::uint64_t x, std::uint64_t y, std::uint64_t& low) {
 #if defined(__SIZEOF_INT128__)
@@ -180,9 +182,10 @@ struct Stream {
     // E / a, with a floor on a that keeps every log odds finite.
     double boost(double shape) { return standard_exponential() / (shape > 1e-306 ? shape : 1e-306); }
 
-    // A word gives the normal its layer, bits 0 to 9, and its point: the bits above `mark`, a lone bit, as a signed integer
-    // with the mark set and nothing below it. So the two signs mirror each other, and no bit serves twice: a plain
-    // normal has its mark at bit 10, 53 bits for the point; the normal of a gamma leaves eleven more bits to others.
+    // A word gives the normal its layer, bits 0 to 9, and its point: the bits above `mark`, a lone bit, as a signed
+    // integer with the mark set and nothing below it. So the two signs mirror each other, and no bit serves twice: a
+    // plain normal has its mark at bit 10, 53 bits for the point; the normal of a gamma leaves eleven more bits to
+    // others.
     static std::size_t layer(std::uint64_t word) { return word & (NormalTable::n - 1); }
     static double point(std::uint64_t word, std::uint64_t mark, double scale) {
         return static_cast<double>(static_cast<std::int64_t>((word & (0 - 2 * mark)) | mark)) * scale;
@@ -213,9 +216,10 @@ struct Stream {
         }
     }
 
-    // Gamma by Marsaglia and Tsang (2000), shape >= 1: with d = shape - 1/3 and x normal, d v with v = (1 + x/sqrt(9d))^3
-    // is a gamma draw if accepted with probability e^g, g = x^2/2 + d (1 - v + ln v). We keep s = sqrt(9d) and the
-    // root s + x: then d v = (s + x)^3 / (9 s), and the quotient of two gammas needs no division but its own.
+    // Gamma by Marsaglia and Tsang (2000), shape >= 1: with d = shape - 1/3 and x normal, d v with v = (1 +
+    // x/sqrt(9d))^3 is a gamma draw if accepted with probability e^g, g = x^2/2 + d (1 - v + ln v). We keep s =
+    // sqrt(9d) and the root s + x: then d v = (s + x)^3 / (9 s), and the quotient of two gammas needs no division but
+    // its own.
     static double gamma_scale(double shape) { return 3.0 * std::sqrt(shape - 1.0 / 3.0); }
 
     // One word makes a trial: x from its layer bits and the 42 bits above bit 21, and in bits 10 to 20 the first eleven

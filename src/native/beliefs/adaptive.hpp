@@ -1,5 +1,5 @@
-// Beliefs that learn how far to trust the tree. Twin of banditree/beliefs/adaptive.py, which explains them; here the sums
-// of the clusters are kept up to date along the path of each reward.
+// Beliefs that learn how far to trust the tree. Twin of banditree/beliefs/adaptive.py, which explains them; here the
+// sums of the clusters are kept up to date along the path of each reward.
 #pragma once
 
 #include <algorithm>
@@ -30,14 +30,15 @@ struct AdaptiveSettings {
     Coupling coupling;
 };
 
-// Arms next to each other in one cluster of which something is known, all in one place, because it is read at every decision.
+// Arms next to each other in one cluster of which something is known, all in one place, because it is read at every
+// decision.
 struct Block {
     static constexpr std::int32_t size = 32;  // children of the cluster, at most
     std::uint32_t cluster = 0;
-    std::uint64_t changed = 0;                 // see AdaptiveRows::changes
-    std::vector<std::int32_t> leaves;          // in the order of the tree
-    std::vector<double> plays, totals;         // of each
-    std::vector<double> as_stray, at_best;     // and their `Logs`
+    std::uint64_t changed = 0;              // see AdaptiveRows::changes
+    std::vector<std::int32_t> leaves;       // in the order of the tree
+    std::vector<double> plays, totals;      // of each
+    std::vector<double> as_stray, at_best;  // and their `Logs`
     Seen seen(std::size_t i) const { return {plays[i], totals[i]}; }
 };
 
@@ -49,18 +50,18 @@ struct AdaptiveRows {
     static constexpr std::size_t largest_batch = 256;  // rewards that are learned one by one
     Kind kind;
     AdaptiveSettings set;
-    std::vector<Block> blocks;            // of arms that something is known about, in the order of the tree
-    std::int32_t n_known = 0;             // number of these arms
+    std::vector<Block> blocks;                   // of arms that something is known about, in the order of the tree
+    std::int32_t n_known = 0;                    // number of these arms
     std::uint64_t changes = 0, all_changed = 0;  // counts changes of what is known of arms; the last one of all arms
-    std::vector<std::uint64_t> changed;   // (clusters,) the last one of an arm among the children
-    std::vector<std::size_t> first_block; // (clusters + 1,)
-    std::vector<std::int32_t> n_touched;  // (clusters,) number of them among the children
-    std::vector<std::int32_t> n_leaves;   // (clusters,) number of arms among the children
-    std::vector<std::int32_t> node_of;    // (clusters,)
-    std::vector<double> mean, variance;   // (clusters,) what the copy drawn last believes
-    Stray stray_prior{};                  // what it expects of arms that do not follow their cluster
-    std::size_t copy = 0;                 // the one drawn last
-    std::int32_t leader = -1;             // the leaf of the arm that was played most, the first of several; -1 for none
+    std::vector<std::uint64_t> changed;          // (clusters,) the last one of an arm among the children
+    std::vector<std::size_t> first_block;        // (clusters + 1,)
+    std::vector<std::int32_t> n_touched;         // (clusters,) number of them among the children
+    std::vector<std::int32_t> n_leaves;          // (clusters,) number of arms among the children
+    std::vector<std::int32_t> node_of;           // (clusters,)
+    std::vector<double> mean, variance;          // (clusters,) what the copy drawn last believes
+    Stray stray_prior{};                         // what it expects of arms that do not follow their cluster
+    std::size_t copy = 0;                        // the one drawn last
+    std::int32_t leader = -1;  // the leaf of the arm that was played most, the first of several; -1 for none
 
     AdaptiveRows(Kind kind_, AdaptiveSettings set_) : kind(kind_), set(set_) {}
 
@@ -69,7 +70,9 @@ struct AdaptiveRows {
     void rescale(std::int32_t node, double by) { kind.rescale(node, by); }
     const Coupling& coupling() const { return set.coupling; }
     std::size_t copies() const { return set.copies; }
-    double weight(std::size_t copy) const { return (cumulative[copy] - (copy ? cumulative[copy - 1] : 0.0)) / cumulative.back(); }
+    double weight(std::size_t copy) const {
+        return (cumulative[copy] - (copy ? cumulative[copy - 1] : 0.0)) / cumulative.back();
+    }
     std::uint64_t version = 0;  // changes with the evidence, once it has been weighed
     Seen seen(std::int32_t leaf) const { return kind.seen(leaf); }
 
@@ -106,7 +109,8 @@ struct AdaptiveRows {
     // What is believed about an arm, if its cluster has the mean `around` with the variance `spread`.
     BANDITREE_INLINE Moments believed(const Seen& known, double around, double spread) const {
         const double per_play = 1.0 / (k_arms + known.plays), share = k_arms * per_play;
-        return {share * around + known.total * per_play, 1.0 / (k_arms + known.plays + Kind::one) + share * share * spread};
+        return {share * around + known.total * per_play,
+                1.0 / (k_arms + known.plays + Kind::one) + share * share * spread};
     }
     // And if it does not follow it: its own rewards, and what strays are expected to be.
     BANDITREE_INLINE Moments as_stray(const Seen& known) const {
@@ -115,7 +119,8 @@ struct AdaptiveRows {
     }
     // How much likelier its rewards are then.
     BANDITREE_INLINE double factor(const Logs& logs, const Seen& known, const Around& around) const {
-        const double own = kind.log_factor(logs, known, k_arms, around, stray_prior), log = known.plays > 0.0 ? own : 0.0;
+        const double own = kind.log_factor(logs, known, k_arms, around, stray_prior),
+                     log = known.plays > 0.0 ? own : 0.0;
         return exp_lane(log < largest_factor ? log : largest_factor);
     }
 
@@ -124,15 +129,18 @@ struct AdaptiveRows {
         return {tree.parent[leaf], known.plays, known.total};
     }
     // What a copy draws arms from.
-    void describe(const Tree& tree, const double*, std::size_t copy, const std::vector<std::int32_t>& leaves, Draws& to) {
+    void describe(const Tree& tree, const double*, std::size_t copy, const std::vector<std::int32_t>& leaves,
+                  Draws& to) {
         take_copy(tree, copy);
         const std::size_t n = leaves.size();
         to.resize(n);
         for (auto& column : columns) column.resize(n);
         arounds.resize(above.size());
         for (std::size_t c = 0; c < above.size(); ++c) arounds[c] = kind.around(mean[c], k_arms);
-        double *plays = columns[0].data(), *total = columns[1].data(), *means = columns[2].data(), *variances = columns[3].data();
-        double *as_own = columns[4].data(), *at_best = columns[5].data(), *log_success = columns[6].data(), *log_failure = columns[7].data();
+        double *plays = columns[0].data(), *total = columns[1].data(), *means = columns[2].data(),
+               *variances = columns[3].data();
+        double *as_own = columns[4].data(), *at_best = columns[5].data(), *log_success = columns[6].data(),
+               *log_failure = columns[7].data();
         double* near = columns[8].data();
         for (std::size_t i = 0; i < n; ++i) {
             const Seen known = seen(leaves[i]);
@@ -140,23 +148,28 @@ struct AdaptiveRows {
             const std::size_t parent = cluster(tree, tree.parent[leaves[i]]);
             plays[i] = known.plays, total[i] = known.total, means[i] = mean[parent], variances[i] = variance[parent];
             as_own[i] = logs.alone, at_best[i] = logs.best;
-            log_success[i] = arounds[parent].log_success, log_failure[i] = arounds[parent].log_failure, near[i] = arounds[parent].mean;
+            log_success[i] = arounds[parent].log_success, log_failure[i] = arounds[parent].log_failure,
+            near[i] = arounds[parent].mean;
         }
         in_vectors([&]() BANDITREE_INLINE {
-            double *const __restrict x = to.mean.data(), *const __restrict y = to.sd.data(), *const __restrict odds_of = to.odds.data();
-            double *const __restrict stray_x = to.stray_mean.data(), *const __restrict stray_y = to.stray_sd.data();
+            double* const __restrict x = to.mean.data(), * const __restrict y = to.sd.data();
+            double* const __restrict odds_of = to.odds.data();
+            double* const __restrict stray_x = to.stray_mean.data(), * const __restrict stray_y = to.stray_sd.data();
             BANDITREE_INDEPENDENT
             for (std::size_t i = 0; i < n; ++i) {
                 const Seen known{plays[i], total[i]};
-                const Drawn follows = kind.drawn(believed(known, means[i], variances[i])), strayed = kind.drawn(as_stray(known));
+                const Drawn follows = kind.drawn(believed(known, means[i], variances[i])),
+                            strayed = kind.drawn(as_stray(known));
                 x[i] = follows.x, y[i] = follows.y, stray_x[i] = strayed.x, stray_y[i] = strayed.y;
-                odds_of[i] = set.coupling.odds * factor({as_own[i], at_best[i]}, known, {near[i], 0.0, 0.0, log_success[i], log_failure[i]});
+                odds_of[i] = set.coupling.odds * factor({as_own[i], at_best[i]}, known,
+                                                        {near[i], 0.0, 0.0, log_success[i], log_failure[i]});
             }
         });
     }
 
     // Learns `count` rewards with sum `total` of the arm at the end of a path.
-    void learn(const Tree& tree, const std::vector<std::int32_t>& path, double total, double count, const double* = nullptr) {
+    void learn(const Tree& tree, const std::vector<std::int32_t>& path, double total, double count,
+               const double* = nullptr) {
         const std::int32_t leaf = path.back();
         const Seen then = seen(leaf);
         if constexpr (Kind::learned) kind.weigh_noise(leaf, -1.0);
@@ -186,7 +199,8 @@ struct AdaptiveRows {
     // Draws a copy by weight, and computes what it believes about the clusters.
     void draw_copy(const Tree& tree, Stream& rng) {
         const double u = rng.random() * cumulative.back();
-        const auto found = static_cast<std::size_t>(std::upper_bound(cumulative.begin(), cumulative.end(), u) - cumulative.begin());
+        const auto found =
+            static_cast<std::size_t>(std::upper_bound(cumulative.begin(), cumulative.end(), u) - cumulative.begin());
         take_copy(tree, std::min(found, copies() - 1));
     }
 
@@ -203,12 +217,15 @@ struct AdaptiveRows {
             believe(k, {sum(c, 0, copy), sum(c, 1, copy)}, above[c], mean[c], variance[c]);
         }
         double spread = 0.0;  // of arms around the root
-        for (std::size_t h = 0; h < std::max<std::size_t>(height_of[0], 1); ++h) spread += 1.0 / set.concentration[h * copies() + copy];
+        for (std::size_t h = 0; h < std::max<std::size_t>(height_of[0], 1); ++h)
+            spread += 1.0 / set.concentration[h * copies() + copy];
         stray_prior = kind.stray(mean[0], spread);
     }
 
     double concentration() const { return k_arms; }  // of arms, in the copy drawn last
-    std::size_t cluster(const Tree& tree, std::int32_t node) const { return static_cast<std::size_t>(~tree.content[node]); }
+    std::size_t cluster(const Tree& tree, std::int32_t node) const {
+        return static_cast<std::size_t>(~tree.content[node]);
+    }
 
     // What the copy drawn last believes about a cluster with this evidence.
     void believe(double k, const Seen& of, std::size_t parent, double& m, double& v) const {
@@ -224,8 +241,8 @@ struct AdaptiveRows {
     std::vector<std::int32_t> slot, senders;    // (clusters,) where the sums are, -1 for none; children with a message
     std::vector<std::int32_t> inner_senders;    // (clusters,) those of them that are clusters, or known beforehand
     // By slot: what child clusters say, six sums per copy. w is what a message counts, x its mean, and z the same as
-    // `off_centre` gives it; the last two are the log likelihood, of normal rewards without what is to be divided by their
-    // variance, and that. And what arms say, six sums per step, see `Kind::add_arm`.
+    // `off_centre` gives it; the last two are the log likelihood, of normal rewards without what is to be divided by
+    // their variance, and that. And what arms say, six sums per step, see `Kind::add_arm`.
     std::vector<double> sums;      // (slots, [w, w x, w z^2, ln w, likelihood, apart], copies)
     std::vector<double> arm_sums;  // (slots, 6, steps)
     std::vector<double> log_likelihood, apart, weights, cumulative;
@@ -269,7 +286,8 @@ struct AdaptiveRows {
         const auto i = static_cast<std::size_t>(at);
         if (i == block.leaves.size() || block.leaves[i] != leaf) {
             block.leaves.insert(block.leaves.begin() + at, leaf);
-            for (auto* column : {&block.plays, &block.totals, &block.as_stray, &block.at_best}) column->insert(column->begin() + at, 0.0);
+            for (auto* column : {&block.plays, &block.totals, &block.as_stray, &block.at_best})
+                column->insert(column->begin() + at, 0.0);
             ++n_touched[block.cluster];
             ++n_known;
         }
@@ -284,7 +302,8 @@ struct AdaptiveRows {
         slot[c] = static_cast<std::int32_t>(sums.size() / (6 * copies()));
         sums.resize(sums.size() + 6 * copies(), 0.0);
         arm_sums.resize(arm_sums.size() + 6 * set.n_steps, 0.0);
-        if (Kind::by_fit) std::fill_n(arm_block(c) + 3 * set.n_steps, set.n_steps, std::numeric_limits<double>::quiet_NaN());
+        if (Kind::by_fit)
+            std::fill_n(arm_block(c) + 3 * set.n_steps, set.n_steps, std::numeric_limits<double>::quiet_NaN());
     }
 
     void prepare(const Tree& tree) {
@@ -297,7 +316,8 @@ struct AdaptiveRows {
             n_leaves.push_back(0);
             first_block.push_back(blocks.size());
             const std::int32_t n_blocks = (tree.n_children(node) + Block::size - 1) / Block::size;
-            for (std::int32_t i = 0; i < n_blocks; ++i) blocks.emplace_back().cluster = static_cast<std::uint32_t>(cluster(tree, node));
+            for (std::int32_t i = 0; i < n_blocks; ++i)
+                blocks.emplace_back().cluster = static_cast<std::uint32_t>(cluster(tree, node));
         }
         for (std::int32_t arm = 0; arm < tree.n_arms; ++arm) ++n_leaves[cluster(tree, tree.parent[tree.node_of[arm]])];
         first_block.push_back(blocks.size());
@@ -308,9 +328,12 @@ struct AdaptiveRows {
 
     void rebuild(const Tree& tree) {
         prepare(tree);
-        slot.assign(above.size(), -1), senders.assign(above.size(), 0), inner_senders.assign(above.size(), 0), n_touched.assign(above.size(), 0);
+        slot.assign(above.size(), -1), senders.assign(above.size(), 0), inner_senders.assign(above.size(), 0),
+            n_touched.assign(above.size(), 0);
         sums.clear(), arm_sums.clear();
-        for (Block& block : blocks) block.leaves.clear(), block.plays.clear(), block.totals.clear(), block.as_stray.clear(), block.at_best.clear();
+        for (Block& block : blocks)
+            block.leaves.clear(), block.plays.clear(), block.totals.clear(), block.as_stray.clear(),
+                block.at_best.clear();
         n_known = 0;
         all_changed = ++changes;
         log_likelihood.assign(copies(), 0.0), apart.assign(copies(), 0.0);
@@ -341,7 +364,9 @@ struct AdaptiveRows {
                 note(tree, node, known);
                 open(parent);
                 ++senders[parent];
-                in_vectors([&]() BANDITREE_INLINE { kind.add_arm(known, 1.0, set.concentration, set.n_steps, arm_block(parent)); });
+                in_vectors([&]() BANDITREE_INLINE {
+                    kind.add_arm(known, 1.0, set.concentration, set.n_steps, arm_block(parent));
+                });
             } else {
                 const std::size_t c = cluster(tree, node);
                 if (senders[c] == 0) continue;
@@ -406,8 +431,8 @@ struct AdaptiveRows {
     }
 
     // Adds the message of a child with evidence n and t, or with the sign -1 takes it away.
-    BANDITREE_INLINE void add_message(const double* __restrict n, const double* __restrict t, const double* __restrict k,
-                                      double sign, double* __restrict to) const {
+    BANDITREE_INLINE void add_message(const double* __restrict n, const double* __restrict t,
+                                      const double* __restrict k, double sign, double* __restrict to) const {
         const std::size_t n_copies = copies();
         for (std::size_t c = 0; c < n_copies; ++c) {
             const double w = n[c] * (k[c] + Kind::one) / (n[c] + k[c] + Kind::one), x = t[c] / n[c];
@@ -418,11 +443,12 @@ struct AdaptiveRows {
         }
     }
 
-    // Recomputes the likelihood of a cluster's messages, and with it the weights of the copies. Without child clusters it repeats
-    // with the concentrations of the arms.
+    // Recomputes the likelihood of a cluster's messages, and with it the weights of the copies. Without child clusters
+    // it repeats with the concentrations of the arms.
     BANDITREE_INLINE void explain(std::size_t cluster) {
         if (senders[cluster] < 2) return;
-        const std::size_t n_copies = copies(), n_steps = set.n_steps, n_different = inner_senders[cluster] > 0 ? n_copies : n_steps;
+        const std::size_t n_copies = copies(), n_steps = set.n_steps,
+                          n_different = inner_senders[cluster] > 0 ? n_copies : n_steps;
         const double others = (Kind::by_fit ? inner_senders[cluster] : senders[cluster]) - 1;
         double* __restrict sums_of = block(cluster);
         const double* __restrict arms = arm_block(cluster);
@@ -432,7 +458,8 @@ struct AdaptiveRows {
             for (std::size_t j = 0; j < n_steps; ++j) {
                 const std::size_t c = first + j;
                 const double w = sums_of[c] + arms[j], x = sums_of[c + n_copies] + arms[j + n_steps];
-                const double of_arms = Kind::by_fit ? square(arms[j + n_steps]) / (arms[j] > 0.0 ? arms[j] : 1.0) : arms[j + 2 * n_steps];
+                const double of_arms =
+                    Kind::by_fit ? square(arms[j + n_steps]) / (arms[j] > 0.0 ? arms[j] : 1.0) : arms[j + 2 * n_steps];
                 const double gap = sums_of[c + 2 * n_copies] + of_arms - w * square(kind.off_centre(x / w));
                 double logs = sums_of[c + 3 * n_copies] - ln_lane(w), away = gap > 0.0 ? gap : 0.0;
                 if constexpr (Kind::by_fit) {

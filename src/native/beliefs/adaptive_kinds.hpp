@@ -1,4 +1,5 @@
-// The kinds of adaptive beliefs: for rewards in [0, 1], and for normal rewards. Twin of banditree/beliefs/adaptive_kinds.py.
+// The kinds of adaptive beliefs: for rewards in [0, 1], and for normal rewards. Twin of
+// banditree/beliefs/adaptive_kinds.py.
 #pragma once
 
 #include <algorithm>
@@ -37,8 +38,8 @@ struct Logs {
     double alone, best;
 };
 
-// A cluster's mean, rounded, so that what follows from it need not be computed again at every reward: from which mean to which
-// it is the same, and for rates the logarithms of it and of 1 minus it.
+// A cluster's mean, rounded, so that what follows from it need not be computed again at every reward: from which mean
+// to which it is the same, and for rates the logarithms of it and of 1 minus it.
 struct Around {
     double mean, from, to, log_success = 0.0, log_failure = 0.0;
     bool holds(double exact) const { return exact >= from && exact < to; }
@@ -46,16 +47,16 @@ struct Around {
 
 struct AdaptiveBeta {
     static constexpr double low = 0.0, high = 1.0;
-    static constexpr double one = 1.0;     // ONE
-    static constexpr double edge = 1e-12;  // EDGE in adaptive_kinds.py
+    static constexpr double one = 1.0;                       // ONE
+    static constexpr double edge = 1e-12;                    // EDGE in adaptive_kinds.py
     static constexpr double linear_part = 0.7, wider = 0.6;  // LINEAR_PART, WIDER
-    BetaRows::Node* nodes;  // the scales of an arm hold its `Logs`
-    const double *a, *b;    // (nodes,) known beforehand
-    double level_plays, stray_spread;                // Law.level_plays, Law.stray_spread
-    static constexpr double around_step = 0.05;      // AROUND_STEP
-    double level_strength = 0.0, level_total = 0.0;  // of all arms, and of what is known of clusters beforehand
-    double level = 0.0;    // see AdaptiveBetaRows.level()
-    double log_own = 0.0;  // ln B of what strays are expected to be
+    BetaRows::Node* nodes;                                   // the scales of an arm hold its `Logs`
+    const double *a, *b;                                     // (nodes,) known beforehand
+    double level_plays, stray_spread;                        // Law.level_plays, Law.stray_spread
+    static constexpr double around_step = 0.05;              // AROUND_STEP
+    double level_strength = 0.0, level_total = 0.0;          // of all arms, and of what is known of clusters beforehand
+    double level = 0.0;                                      // see AdaptiveBetaRows.level()
+    double log_own = 0.0;                                    // ln B of what strays are expected to be
 
     Seen before(std::int32_t node) const { return {a[node] + b[node], a[node]}; }
     Seen seen(std::int32_t leaf) const {
@@ -80,28 +81,32 @@ struct AdaptiveBeta {
     double coarse_variance() const { return 1.0; }
     BANDITREE_INLINE double off_centre(double mean) const { return mean; }
 
-    // Arms are weighed by the beta-binomial around a mean near their cluster's, see AdaptiveBetaRows.arms_message(). Per
-    // step of the concentration: sums of w and w x, the fit around the mean, the log odds of that mean, ln B of the prior
-    // there, and the fit as far as the cluster's mean is off it.
+    // Arms are weighed by the beta-binomial around a mean near their cluster's, see AdaptiveBetaRows.arms_message().
+    // Per step of the concentration: sums of w and w x, the fit around the mean, the log odds of that mean, ln B of the
+    // prior there, and the fit as far as the cluster's mean is off it.
     static constexpr bool by_fit = true;
     static constexpr double odds_step = 0.2;  // ODDS_STEP
-    BANDITREE_INLINE void add_arm(const Seen& of, double sign, const double* __restrict k, std::size_t steps, double* __restrict to) const {
+    BANDITREE_INLINE void add_arm(const Seen& of, double sign, const double* __restrict k, std::size_t steps,
+                                  double* __restrict to) const {
         for (std::size_t j = 0; j < steps; ++j) {
             const double w = sign * (k[j] + 1.0) / (of.plays + k[j]);
             to[j] += w * of.plays;
             to[j + steps] += w * of.total;
         }
     }
-    BANDITREE_INLINE void add_fit(const Seen& of, double sign, const double* __restrict k, std::size_t steps, double* __restrict to) const {
+    BANDITREE_INLINE void add_fit(const Seen& of, double sign, const double* __restrict k, std::size_t steps,
+                                  double* __restrict to) const {
         const double s = of.total, f = std::max(of.plays - s, 0.0), best = best_fit(of);
         for (std::size_t j = 0; j < steps; ++j) {
-            const double odds = to[j + 3 * steps], a = k[j] / (1.0 + exp_lane(-odds)), b = k[j] / (1.0 + exp_lane(odds));
+            const double odds = to[j + 3 * steps], a = k[j] / (1.0 + exp_lane(-odds)),
+                         b = k[j] / (1.0 + exp_lane(odds));
             to[j + 2 * steps] += sign * (log_beta(a + s, b + f) - best - to[j + 4 * steps]);
         }
     }
-    // Replaces an arm's fit, if it had any evidence. One more reward of 0 or 1 takes one logarithm: the ratio of the two beta
-    // functions is the chance of that reward.
-    BANDITREE_INLINE void replace_fit(const Seen& then, const Seen& now, const double* __restrict k, std::size_t steps, double* __restrict to) const {
+    // Replaces an arm's fit, if it had any evidence. One more reward of 0 or 1 takes one logarithm: the ratio of the
+    // two beta functions is the chance of that reward.
+    BANDITREE_INLINE void replace_fit(const Seen& then, const Seen& now, const double* __restrict k, std::size_t steps,
+                                      double* __restrict to) const {
         const double success = now.total - then.total;
         if (now.plays - then.plays != 1.0 || (success != 0.0 && success != 1.0)) {
             add_fit(now, 1.0, k, steps, to);
@@ -156,7 +161,8 @@ struct AdaptiveBeta {
         const double successes = std::max(level_total, 0.0), failures = std::max(level_strength - level_total, 0.0);
         const double share = std::max(successes / (successes + failures), edge);
         const double then = level;
-        level = successes <= failures ? exp(-0.34657359027997264 * std::floor(0.5 - 2.8853900817779268 * ln(share))) : 0.5;
+        level =
+            successes <= failures ? exp(-0.34657359027997264 * std::floor(0.5 - 2.8853900817779268 * ln(share))) : 0.5;
         if (level == then) return false;
         const Stray of = stray(0.0, 0.0);
         log_own = log_beta(of.plays * of.mean, of.plays * (1.0 - of.mean));
@@ -183,10 +189,12 @@ struct AdaptiveBeta {
         mean = mean < edge ? edge : mean > 1.0 - edge ? 1.0 - edge : mean;
         const double odds = around_step * std::floor(ln_lane(mean / (1.0 - mean)) / around_step + 0.5);
         const auto rate = [](double at) { return 1.0 / (1.0 + exp_lane(-at)); };
-        return {odds, odds < -27.0 ? -1.0 : rate(odds - 0.5 * around_step), odds > 27.0 ? 2.0 : rate(odds + 0.5 * around_step),
-                -ln_one_plus(exp_lane(-odds)), -ln_one_plus(exp_lane(odds))};
+        return {odds, odds < -27.0 ? -1.0 : rate(odds - 0.5 * around_step),
+                odds > 27.0 ? 2.0 : rate(odds + 0.5 * around_step), -ln_one_plus(exp_lane(-odds)),
+                -ln_one_plus(exp_lane(odds))};
     }
-    BANDITREE_INLINE double log_factor(const Logs& logs, const Seen& seen, double k, const Around& around, const Stray&) const {
+    BANDITREE_INLINE double log_factor(const Logs& logs, const Seen& seen, double k, const Around& around,
+                                       const Stray&) const {
         const double s = seen.total, f = std::max(seen.plays - s, 0.0), n = seen.plays;
         const double there = s * around.log_success + f * around.log_failure;
         return logs.alone - (logs.best - k / (n + k) * (logs.best - there) - 0.5 * ln_one_plus(n / k));
@@ -208,13 +216,13 @@ template <bool Learned>
 struct AdaptiveNormal {
     static constexpr double low = -std::numeric_limits<double>::infinity(), high = -low;
     static constexpr double one = 0.0;
-    static constexpr double farthest = 1e75;            // FARTHEST in adaptive.py
-    static constexpr double least_variance = 1e-300;    // LEAST_VARIANCE
+    static constexpr double farthest = 1e75;          // FARTHEST in adaptive.py
+    static constexpr double least_variance = 1e-300;  // LEAST_VARIANCE
     static constexpr bool learned = Learned;
-    double *count, *sum, *squares, *rows;       // (nodes,); the last two if the noise is learned
-    const double *prior_plays, *prior_total;    // (nodes,)
-    double lift, width;                         // Law.stray_lift, Law.stray_width
-    double sd, centre;                          // what deviations are measured in, and means from
+    double *count, *sum, *squares, *rows;                // (nodes,); the last two if the noise is learned
+    const double *prior_plays, *prior_total;             // (nodes,)
+    double lift, width;                                  // Law.stray_lift, Law.stray_width
+    double sd, centre;                                   // what deviations are measured in, and means from
     double within = 0.0, degrees = 0.0, variance = 1.0;  // of the rewards of each arm; variance of a reward
 
     Seen before(std::int32_t node) const { return {prior_plays[node], prior_total[node]}; }
@@ -264,7 +272,8 @@ struct AdaptiveNormal {
 
     // Arms are weighed as normal messages. Per step: sums of w, w x, w z^2 and ln w.
     static constexpr bool by_fit = false;
-    BANDITREE_INLINE void add_arm(const Seen& of, double sign, const double* __restrict k, std::size_t steps, double* __restrict to) const {
+    BANDITREE_INLINE void add_arm(const Seen& of, double sign, const double* __restrict k, std::size_t steps,
+                                  double* __restrict to) const {
         const double x = of.total / of.plays, z = off_centre(x);
         for (std::size_t j = 0; j < steps; ++j) {
             const double w = of.plays * k[j] / (of.plays + k[j]);
@@ -285,7 +294,8 @@ struct AdaptiveNormal {
     }
     void remember(std::int32_t, const Seen&) {}
     Logs logs(std::int32_t) const { return {0.0, 0.0}; }
-    static constexpr double around_step = 0.1;  // NORMAL_AROUND_STEP, in standard deviations of arms around their cluster
+    static constexpr double around_step =
+        0.1;  // NORMAL_AROUND_STEP, in standard deviations of arms around their cluster
     Around around(double mean, double k) const {
         const double step = around_step * sd * std::sqrt(coarse_variance() / k), at = rounded(mean, step);
         return {at, at - 0.5 * step, at + 0.5 * step};
@@ -295,7 +305,8 @@ struct AdaptiveNormal {
         return std::fabs(steps) < 1e15 ? step * std::floor(steps + 0.5) : x;
     }
     double coarse_variance() const { return coarse(variance); }
-    BANDITREE_INLINE double log_factor(const Logs&, const Seen& seen, double k, const Around& around, const Stray& stray) const {
+    BANDITREE_INLINE double log_factor(const Logs&, const Seen& seen, double k, const Around& around,
+                                       const Stray& stray) const {
         const double n = std::max(seen.plays, 1e-300), x = seen.total / n, v = coarse_variance();
         const auto log_density = [&](double mean, double part) BANDITREE_INLINE {
             const double away = in_units(x - mean);

@@ -1,6 +1,6 @@
 // Beliefs about linear rewards that learn how far to trust the tree, for levels and for slopes. Twin of
-// banditree/beliefs/adaptive_linear.py, which explains them. Here the sums of the clusters are kept up to date along the
-// path of each reward, and matrices of several copies are inverted together.
+// banditree/beliefs/adaptive_linear.py, which explains them. Here the sums of the clusters are kept up to date along
+// the path of each reward, and matrices of several copies are inverted together.
 #pragma once
 
 #include <algorithm>
@@ -35,11 +35,12 @@ struct AdaptiveLinearSettings {
 struct AdaptiveLinearRows {
     static constexpr double low = -std::numeric_limits<double>::infinity(), high = -low;
     static constexpr bool contextual = true;
-    static constexpr std::size_t lanes = 8;   // matrices inverted together
+    static constexpr std::size_t lanes = 8;    // matrices inverted together
     static constexpr std::size_t n_slots = 4;  // inverses kept of each cluster, and of each eight arms
     static constexpr std::size_t largest_batch = 256;
     static constexpr double largest_factor = 50.0;  // LARGEST_FACTOR in adaptive_linear.py
-    static constexpr std::int64_t refresh = 1 << 16;  // rewards after which all sums are made anew, so that rounding cannot add up
+    static constexpr std::int64_t refresh =
+        1 << 16;  // rewards after which all sums are made anew, so that rounding cannot add up
 
     double* table;              // (nodes, columns) rows, squares, gram (upper triangle, with a constant first), moment
     const double* prior_plays;  // (nodes, 2) what is known beforehand of levels and slopes, in plays
@@ -47,10 +48,17 @@ struct AdaptiveLinearRows {
     AdaptiveLinearSettings set;
     std::size_t d, p, triangle, entries, columns;
 
-    AdaptiveLinearRows(double* table_, const double* prior_plays_, const double* prior_theta_, AdaptiveLinearSettings set_,
-                       std::size_t dim_)
-        : table(table_), prior_plays(prior_plays_), prior_theta(prior_theta_), set(set_), d(dim_), p(dim_ + 1),
-          triangle(p * (p + 1) / 2), entries(triangle + p), columns(2 + triangle + p) {}
+    AdaptiveLinearRows(double* table_, const double* prior_plays_, const double* prior_theta_,
+                       AdaptiveLinearSettings set_, std::size_t dim_)
+        : table(table_),
+          prior_plays(prior_plays_),
+          prior_theta(prior_theta_),
+          set(set_),
+          d(dim_),
+          p(dim_ + 1),
+          triangle(p * (p + 1) / 2),
+          entries(triangle + p),
+          columns(2 + triangle + p) {}
 
     std::size_t dim() const { return d; }
     void reset() { stale = true; }
@@ -62,7 +70,8 @@ struct AdaptiveLinearRows {
     void begin(const Tree& tree, const double* context, Stream& rng) {
         bring_up_to_date(tree);
         const double u = rng.random() * cumulative.back();
-        const auto at = static_cast<std::size_t>(std::upper_bound(cumulative.begin(), cumulative.end(), u) - cumulative.begin());
+        const auto at =
+            static_cast<std::size_t>(std::upper_bound(cumulative.begin(), cumulative.end(), u) - cumulative.begin());
         look(tree, context, std::min(at, set.copies - 1));
         for (std::size_t i = 0; i * lanes < parent_of.size(); ++i) believe(i, false);
     }
@@ -168,7 +177,8 @@ struct AdaptiveLinearRows {
             for (std::size_t i = 1; i < p; ++i) own_part += v1 * (z[i] * z[i]);
             along[c] = quadratic(c, z.data()) + own_part;
             const double more = stray_variance() - v0;
-            untouched[c] = {{value, to_sd * std::sqrt(along[c])}, {value, to_sd * std::sqrt(along[c] + more)}, set.coupling.odds};
+            untouched[c] = {
+                {value, to_sd * std::sqrt(along[c])}, {value, to_sd * std::sqrt(along[c] + more)}, set.coupling.odds};
         }
         return untouched[c];
     }
@@ -194,13 +204,16 @@ struct AdaptiveLinearRows {
     }
 
     std::size_t copies() const { return set.copies; }
-    double weight(std::size_t which) const { return (cumulative[which] - (which ? cumulative[which - 1] : 0.0)) / cumulative.back(); }
+    double weight(std::size_t which) const {
+        return (cumulative[which] - (which ? cumulative[which - 1] : 0.0)) / cumulative.back();
+    }
     std::uint64_t version = 0;  // changes with the evidence, once it has been weighed
     Group group(const Tree& tree, std::int32_t leaf) const {
         return {place[static_cast<std::size_t>(leaf)] >= 0 ? leaf : tree.parent[leaf], 0.0, 0.0};
     }
     // What a copy draws arms from, in one context.
-    void describe(const Tree& tree, const double* context, std::size_t which, const std::vector<std::int32_t>& leaves, Draws& to) {
+    void describe(const Tree& tree, const double* context, std::size_t which, const std::vector<std::int32_t>& leaves,
+                  Draws& to) {
         look_at_all(tree, context, which);
         const std::size_t n = leaves.size();
         to.resize(n);
@@ -221,7 +234,9 @@ struct AdaptiveLinearRows {
         if (!weighed) weigh();
     }
     double reward_centre() const { return origin; }
-    std::size_t cluster(const Tree& tree, std::int32_t node) const { return static_cast<std::size_t>(~tree.content[node]); }
+    std::size_t cluster(const Tree& tree, std::int32_t node) const {
+        return static_cast<std::size_t>(~tree.content[node]);
+    }
 
   private:
     struct Widths {
@@ -231,28 +246,29 @@ struct AdaptiveLinearRows {
 
     bool stale = true, weighed = false;
     std::int64_t learned = 0;
-    double origin = 0.0;                              // what rewards are measured from
-    std::vector<double> centre, per_scale;            // (dim,) what features are measured from, and 1 over their scales
-    std::vector<std::size_t> above, height_of;        // (clusters,) the cluster above, and the height
-    std::vector<std::int32_t> place;                  // (nodes,) of an arm among those with evidence, -1 if it has none
-    std::vector<double> of_arm;                       // A and b of arms with evidence, standardised, eight arms side by side
-    std::vector<std::size_t> parent_of;               // (arms with evidence,) their clusters
-    std::vector<std::size_t> members;                 // (clusters,) arms with evidence anywhere below; not of the root
-    std::vector<std::int32_t> slot;                   // (clusters,) where the sums are, -1 for none
-    std::vector<double> sums;                         // (slots, entries, copies) A and b of clusters
-    std::vector<double> arm_log, arm_fit;             // (kinds,) sums over arms of ln|M| and of b'Pb
-    std::vector<double> cluster_log, cluster_fit;     // (copies,) the same over clusters but the root
-    std::vector<double> known_fit;                    // one number: what is known beforehand adds to the sum of squares
-    std::vector<double> variance, cumulative;         // (copies,) of the noise; weights, added up
-    std::vector<double> cluster_inverses;             // (clusters, slots, p, p)
-    std::vector<double> arm_inverses;                 // (blocks of arms, slots, triangle, lanes)
-    Tags cluster_tags, arm_tags;                      // which copies they are of, for arms up to what differs between arms, -1 for none; the last says which is next
+    double origin = 0.0;                        // what rewards are measured from
+    std::vector<double> centre, per_scale;      // (dim,) what features are measured from, and 1 over their scales
+    std::vector<std::size_t> above, height_of;  // (clusters,) the cluster above, and the height
+    std::vector<std::int32_t> place;            // (nodes,) of an arm among those with evidence, -1 if it has none
+    std::vector<double> of_arm;                 // A and b of arms with evidence, standardised, eight arms side by side
+    std::vector<std::size_t> parent_of;         // (arms with evidence,) their clusters
+    std::vector<std::size_t> members;           // (clusters,) arms with evidence anywhere below; not of the root
+    std::vector<std::int32_t> slot;             // (clusters,) where the sums are, -1 for none
+    std::vector<double> sums;                   // (slots, entries, copies) A and b of clusters
+    std::vector<double> arm_log, arm_fit;       // (kinds,) sums over arms of ln|M| and of b'Pb
+    std::vector<double> cluster_log, cluster_fit;  // (copies,) the same over clusters but the root
+    std::vector<double> known_fit;                 // one number: what is known beforehand adds to the sum of squares
+    std::vector<double> variance, cumulative;      // (copies,) of the noise; weights, added up
+    std::vector<double> cluster_inverses;          // (clusters, slots, p, p)
+    std::vector<double> arm_inverses;              // (blocks of arms, slots, triangle, lanes)
+    Tags cluster_tags, arm_tags;  // which copies they are of, for arms up to what differs between arms, -1 for none;
+                                  // the last says which is next
     // Of the decision
     std::size_t copy = 0;
-    double to_sd = 1.0;                               // the noise
-    double arm_widths[2] = {};                        // of levels, of slopes
-    std::vector<double> z, mean, along, spread;       // (p,), (clusters, p), (clusters,), (slots, p, p) covariances
-    std::vector<Arm> arms, untouched;                 // (arms with evidence,), (clusters,) for arms without
+    double to_sd = 1.0;                          // the noise
+    double arm_widths[2] = {};                   // of levels, of slopes
+    std::vector<double> z, mean, along, spread;  // (p,), (clusters, p), (clusters,), (slots, p, p) covariances
+    std::vector<Arm> arms, untouched;            // (arms with evidence,), (clusters,) for arms without
     std::vector<double> vector, product, own, old_own, before, change, work;  // scratch
 
     double* row(std::int32_t node) { return table + static_cast<std::size_t>(node) * columns; }
@@ -260,7 +276,9 @@ struct AdaptiveLinearRows {
     double sum(std::size_t c, std::size_t entry, std::size_t of) const {
         return sums[(static_cast<std::size_t>(slot[c]) * entries + entry) * set.copies + of];
     }
-    static std::size_t packed(std::size_t i, std::size_t j) { return i * (i + 1) / 2 + j; }  // of a lower triangle, j <= i
+    static std::size_t packed(std::size_t i, std::size_t j) {
+        return i * (i + 1) / 2 + j;
+    }  // of a lower triangle, j <= i
 
     void observe(double* to, double total, double count, const double* x) {
         to[0] += 1.0;
@@ -271,8 +289,8 @@ struct AdaptiveLinearRows {
         for (std::size_t i = 0; i < p; ++i) gram[i] += total * (i ? x[i - 1] : 1.0);
     }
 
-    // Sets the scales of the features and the origin of the rewards by all evidence, in steps, so that they rarely change.
-    // Returns whether they did.
+    // Sets the scales of the features and the origin of the rewards by all evidence, in steps, so that they rarely
+    // change. Returns whether they did.
     bool standardise(const double* root) {
         const double n = root[2];
         bool changed = false;
@@ -315,8 +333,9 @@ struct AdaptiveLinearRows {
             to[packed(i, 0)] = off * per_scale[i - 1];
             for (std::size_t j = 1; j <= i; ++j) {
                 const double other = gram[packed(j, 0)];
-                to[packed(i, j)] = ((gram[packed(i, j)] - centre[j - 1] * x) - centre[i - 1] * (other - centre[j - 1] * n)) *
-                                   per_scale[i - 1] * per_scale[j - 1];
+                to[packed(i, j)] =
+                    ((gram[packed(i, j)] - centre[j - 1] * x) - centre[i - 1] * (other - centre[j - 1] * n)) *
+                    per_scale[i - 1] * per_scale[j - 1];
             }
             to[triangle + i] = ((moment[i] - origin * x) - centre[i - 1] * total) * per_scale[i - 1];
         }
@@ -331,7 +350,9 @@ struct AdaptiveLinearRows {
         double level = theta[0] - origin, fit = 0.0;
         for (std::size_t j = 0; j < d; ++j) level += theta[j + 1] * centre[j];
         for (std::size_t i = 0; i < p; ++i) {
-            const double count = plays[i ? 1 : 0], value = i == 0 ? level : per_scale[i - 1] > 0.0 ? theta[i] / per_scale[i - 1] : 0.0;
+            const double count = plays[i ? 1 : 0], value = i == 0                   ? level
+                                                           : per_scale[i - 1] > 0.0 ? theta[i] / per_scale[i - 1]
+                                                                                    : 0.0;
             for (std::size_t k = 0; k < repeats; ++k) {
                 if (node > 0) to[packed(i, i) * stride + k] += count;
                 to[(triangle + i) * stride + k] += count * value;
@@ -473,7 +494,8 @@ struct AdaptiveLinearRows {
         });
     }
 
-    // The parts of the workspace: (entries,), (triangle,), (triangle,) and (3 p,), each for eight copies or arms at once.
+    // The parts of the workspace: (entries,), (triangle,), (triangle,) and (3 p,), each for eight copies or arms at
+    // once.
     Eight* scratch(std::size_t part = 0) {
         return reinterpret_cast<Eight*>(work.data()) + (part ? entries + (part - 1) * triangle : 0);
     }
@@ -488,12 +510,13 @@ struct AdaptiveLinearRows {
 
     // The message of a node with evidence A and b for eight widths w at once. With P = (w^-2 + A)^-1 it is
     // Lambda = w^-2 - w^-2 P w^-2 and eta = w^-2 P b. It is added to `to`, for an arm to all copies of its kind.
-    BANDITREE_INLINE void message(const Eight* given, std::size_t height, std::size_t from, double sign, double* logs, double* fits,
-                                  double* to, std::size_t repeats) {
+    BANDITREE_INLINE void message(const Eight* given, std::size_t height, std::size_t from, double sign, double* logs,
+                                  double* fits, double* to, std::size_t repeats) {
         Eight l0, l1, log_part, fit;
         for (std::size_t l = 0; l < lanes; ++l) {
             const std::size_t k = height * set.copies + from + l;
-            l0.set(l, 1.0 / (set.level_width[k] * set.level_width[k])), l1.set(l, 1.0 / (set.slope_width[k] * set.slope_width[k]));
+            l0.set(l, 1.0 / (set.level_width[k] * set.level_width[k])),
+                l1.set(l, 1.0 / (set.slope_width[k] * set.slope_width[k]));
         }
         Eight* product = scratch(2);  // P
         invert_eight(given, l0, l1, product, log_part, fit);
@@ -503,7 +526,8 @@ struct AdaptiveLinearRows {
         for (std::size_t i = 0; i < p; ++i) {
             const Eight li = i ? l1 : l0;
             Eight total = product[packed(i, 0)] * given[triangle];
-            for (std::size_t j = 1; j < p; ++j) total += product[j <= i ? packed(i, j) : packed(j, i)] * given[triangle + j];
+            for (std::size_t j = 1; j < p; ++j)
+                total += product[j <= i ? packed(i, j) : packed(j, i)] * given[triangle + j];
             add(triangle + i, li * total);
             for (std::size_t j = 0; j < i; ++j) add(packed(i, j), -1.0 * (li * product[packed(i, j)] * (j ? l1 : l0)));
             add(packed(i, i), li - li * product[packed(i, i)] * li);
@@ -512,9 +536,10 @@ struct AdaptiveLinearRows {
         eight(fits + from) += sign * fit;
     }
 
-    // w^-2 + A = L L', L^-1, ln|I + w A w|, and b' (w^-2 + A)^-1 b = |L^-1 b|^2. No pivot is below that of w^-2, up to rounding.
-    BANDITREE_INLINE void decompose(const Eight* given, const Eight& l0, const Eight& l1, Eight* low_part, Eight* inverse, Eight& log_part,
-                                    Eight& fit) const {
+    // w^-2 + A = L L', L^-1, ln|I + w A w|, and b' (w^-2 + A)^-1 b = |L^-1 b|^2. No pivot is below that of w^-2, up to
+    // rounding.
+    BANDITREE_INLINE void decompose(const Eight* given, const Eight& l0, const Eight& l1, Eight* low_part,
+                                    Eight* inverse, Eight& log_part, Eight& fit) const {
         log_part = fit = Eight{};
         for (std::size_t i = 0; i < p; ++i) {
             const Eight li = i ? l1 : l0;
@@ -535,7 +560,8 @@ struct AdaptiveLinearRows {
                 roots[l] = 1.0 / std::sqrt(pivots[l]);
             }
             Eight log_of, last;
-            std::memcpy(&pivot, pivots, sizeof pivots), std::memcpy(&log_of, logs, sizeof logs), std::memcpy(&last, roots, sizeof roots);
+            std::memcpy(&pivot, pivots, sizeof pivots), std::memcpy(&log_of, logs, sizeof logs),
+                std::memcpy(&last, roots, sizeof roots);
             log_part += log_of;
             inverse[packed(i, i)] = last;
             row_i[i] = pivot * last;
@@ -551,7 +577,8 @@ struct AdaptiveLinearRows {
     }
 
     // P = (w^-2 + A)^-1 = L^-T L^-1, and what `decompose` finds.
-    BANDITREE_INLINE void invert_eight(const Eight* given, const Eight& l0, const Eight& l1, Eight* to, Eight& log_part, Eight& fit) {
+    BANDITREE_INLINE void invert_eight(const Eight* given, const Eight& l0, const Eight& l1, Eight* to, Eight& log_part,
+                                       Eight& fit) {
         Eight* inverse = scratch(1);
         decompose(given, l0, l1, to, inverse, log_part, fit);
         for (std::size_t i = 0; i < p; ++i)
@@ -593,7 +620,8 @@ struct AdaptiveLinearRows {
             value += share[i] * f[i], level += inverse[packed(i, 0)] * f[i], own_part += z[i] * share[i];
             passed[i] = (i ? l1 : l0) * share[i];
         }
-        double values[lanes], levels[lanes], own_parts[lanes], corners[lanes], shares[lanes], quadratics[lanes], odds[lanes], sds[lanes];
+        double values[lanes], levels[lanes], own_parts[lanes], corners[lanes], shares[lanes], quadratics[lanes],
+            odds[lanes], sds[lanes];
         std::memcpy(values, &value, sizeof values), std::memcpy(levels, &level, sizeof levels);
         std::memcpy(own_parts, &own_part, sizeof own_parts), std::memcpy(corners, inverse, sizeof corners);
         std::memcpy(shares, share, sizeof shares);
@@ -606,17 +634,20 @@ struct AdaptiveLinearRows {
             odds[l] = set.coupling.odds * exp_lane(factor < largest_factor ? factor : largest_factor);
             sds[l] = to_sd * std::sqrt(own_parts[l] + quadratics[l]);
         }
-        for (std::size_t l = 0; l < n; ++l) arms[first + l].following = {values[l], sds[l]}, arms[first + l].odds = odds[l];
+        for (std::size_t l = 0; l < n; ++l)
+            arms[first + l].following = {values[l], sds[l]}, arms[first + l].odds = odds[l];
         if (!all) return;
         double extra[lanes];
         for (std::size_t l = 0; l < lanes; ++l) extra[l] = fewer / (1.0 - fewer * corners[l]);
         for (std::size_t i = 0; i < p; ++i)
             for (std::size_t l = 0; l < lanes; ++l)
-                passed[i].set(l, (i ? l1 : 1.0 / vs) * (share[i].get(l) + extra[l] * shares[l] * inverse[packed(i, 0)].get(l)));
+                passed[i].set(
+                    l, (i ? l1 : 1.0 / vs) * (share[i].get(l) + extra[l] * shares[l] * inverse[packed(i, 0)].get(l)));
         quadratics_of(of, passed, quadratics);
         for (std::size_t l = 0; l < n; ++l)
-            arms[first + l].alone = {values[l] + shares[l] * extra[l] * levels[l],
-                                     to_sd * std::sqrt(own_parts[l] + extra[l] * shares[l] * shares[l] + quadratics[l])};
+            arms[first + l].alone = {
+                values[l] + shares[l] * extra[l] * levels[l],
+                to_sd * std::sqrt(own_parts[l] + extra[l] * shares[l] * shares[l] + quadratics[l])};
     }
 
     // v' S v for eight vectors v and the covariances S of their clusters.
@@ -627,7 +658,8 @@ struct AdaptiveLinearRows {
             out[l] = form(of[l], vector.data());
         }
     }
-    // The same for one vector, which is overwritten: up to a cluster whose covariance is known, v' S v = v' P v + v' G S G' v.
+    // The same for one vector, which is overwritten: up to a cluster whose covariance is known, v' S v = v' P v + v' G
+    // S G' v.
     BANDITREE_INLINE double form(std::size_t c, double* __restrict v) {
         double* __restrict out = product.data();
         double total = 0.0;
@@ -667,13 +699,15 @@ struct AdaptiveLinearRows {
         in_vectors([&]() BANDITREE_INLINE {
             for (std::size_t from = 0; from < set.copies; from += lanes) {
                 Eight l0, l1, log_part, fit;
-                for (std::size_t l = 0; l < lanes; ++l) l0.set(l, root_level_precision()), l1.set(l, root_slope_precision(from + l));
+                for (std::size_t l = 0; l < lanes; ++l)
+                    l0.set(l, root_level_precision()), l1.set(l, root_slope_precision(from + l));
                 decompose(load(block(0) + from), l0, l1, scratch(2), scratch(1), log_part, fit);
                 for (std::size_t l = 0; l < lanes; ++l) {
                     const std::size_t k = from + l;
                     const double logs = log_part.get(l) + cluster_log[k] + arm_log[k % set.kinds];
                     const double rest = centred - fit.get(l) - cluster_fit[k] - arm_fit[k % set.kinds];
-                    const double squares = varies ? noise + 0.5 * (rest > 1e-12 * centred ? rest : 1e-12 * centred) : shape;
+                    const double squares =
+                        varies ? noise + 0.5 * (rest > 1e-12 * centred ? rest : 1e-12 * centred) : shape;
                     variance[k] = squares / shape;
                     cumulative[k] = set.log_prior[k] - 0.5 * logs - (varies ? shape * ln_lane(squares) : 0.0);
                 }
@@ -695,7 +729,8 @@ struct AdaptiveLinearRows {
         }
         return to;
     }
-    BANDITREE_INLINE bool find_inverse(Tags& tags, std::vector<double>& inverses, std::size_t size, std::size_t of, std::size_t view, double*& to) {
+    BANDITREE_INLINE bool find_inverse(Tags& tags, std::vector<double>& inverses, std::size_t size, std::size_t of,
+                                       std::size_t view, double*& to) {
         std::int16_t* tag = tags.data() + of * (n_slots + 1);
         for (std::size_t i = 0; i < n_slots; ++i)
             if (tag[i] == static_cast<std::int16_t>(view)) {
@@ -763,7 +798,8 @@ struct AdaptiveLinearRows {
         std::copy_n(inverse, p * p, to);
         if (c == 0) return;
         const Widths w = widths(c);
-        const auto precision = [&](std::size_t i) BANDITREE_INLINE { return i ? w.slope_precision : w.level_precision; };
+        const auto precision = [&](std::size_t i)
+                                   BANDITREE_INLINE { return i ? w.slope_precision : w.level_precision; };
         const double* const higher = spread_of(above[c]);
         double* __restrict half = product.data();  // w^-2 S G'
         std::fill_n(half, p * p, 0.0);

@@ -15,14 +15,15 @@ struct BetaRows {
         double successes, failures;  // evidence
         Stream::Scales scales;       // of its posterior; a = 0 if not yet computed
     };
-    Node* nodes;          // (nodes,) adjacent in memory, because children are read together
+    Node* nodes;  // (nodes,) adjacent in memory, because children are read together
     std::size_t n_nodes;
     const double *a, *b;  // prior, (nodes,) or one for all
     std::size_t step;     // from one node's prior to the next: 1, or 0 if all share one
     bool on_log_odds;     // some prior parameter is below 1, so that draws would round to 0 or 1 and tie
 
     std::size_t dim() const { return 0; }
-    // Forget cached posteriors, because Python has changed the evidence. Uniform ones, usual for untouched arms, are marked now.
+    // Forget cached posteriors, because Python has changed the evidence. Uniform ones, usual for untouched arms, are
+    // marked now.
     void reset() {
         for (std::size_t i = 0; i < n_nodes; ++i) {
             const auto [ours, theirs] = posterior(static_cast<std::int32_t>(i));
@@ -70,8 +71,10 @@ struct BetaRows {
     void observe(std::int32_t node, double total, double count, const double*) {
         nodes[node].successes += total;
         nodes[node].failures += count - total;
-        if (nodes[node].scales.a > 0.0) keep_scales(node);
-        else nodes[node].scales.a = 0.0;
+        if (nodes[node].scales.a > 0.0)
+            keep_scales(node);
+        else
+            nodes[node].scales.a = 0.0;
     }
 
     void rescale(std::int32_t node, double by) {

@@ -32,7 +32,9 @@ BANDITREE_INLINE inline double stirling_step(double x) {
     return (x + 9.5) * ln_lane(x + 10.0) - 10.0 - (x + 0.5) * ln_lane(x) - ln_lane(product);
 }
 // For x > 0: with a branch, and without one.
-inline double stirling_rest(double x) { return x < 10.0 ? stirling_step(x) + stirling_series(x + 10.0) : stirling_series(x); }
+inline double stirling_rest(double x) {
+    return x < 10.0 ? stirling_step(x) + stirling_series(x + 10.0) : stirling_series(x);
+}
 BANDITREE_INLINE inline double stirling_rest_lane(double x) {
     const bool is_small = x < 10.0;
     const double y = is_small ? x : 1.0, step = stirling_step(y);
@@ -46,11 +48,14 @@ BANDITREE_INLINE inline double log_beta(double x, double y) {
 
 // The log odds t of Beta(a, b): ln f(t) = a t - (a + b) ln(1 + e^t) - ln B(a, b), smooth for any a, b > 0.
 struct BetaLogOdds {
-    static constexpr double most_plays = 1e18;  // with more successes and more failures, one sd is lost in the rounding of t
+    static constexpr double most_plays =
+        1e18;  // with more successes and more failures, one sd is lost in the rounding of t
 
     std::vector<double> a, b, weight, p, q, mode, log_peak;  // (classes,)
 
-    static double fewer(double successes, double failures) { return std::min(1.0, most_plays / std::min(successes, failures)); }
+    static double fewer(double successes, double failures) {
+        return std::min(1.0, most_plays / std::min(successes, failures));
+    }
 
     void add(double successes, double failures) {
         const double factor = fewer(successes, failures), x = successes * factor, y = failures * factor, n = x + y;
@@ -81,7 +86,9 @@ struct BetaLogOdds {
         }
     };
     BANDITREE_INLINE double slope(std::size_t i, const Place& at) const { return a[i] * at.lower - b[i] * at.upper; }
-    BANDITREE_INLINE double curvature(std::size_t i, const Place& at) const { return weight[i] * (at.lower * at.upper); }
+    BANDITREE_INLINE double curvature(std::size_t i, const Place& at) const {
+        return weight[i] * (at.lower * at.upper);
+    }
 
     // ln f(mode) - ln f(t) = n (ln(q + p e^u) - p u) with u = t - mode; (-u, q, p) gives the same. Computed from the
     // side where p is at most 1/2, as ln(1 + p (e^u - 1)) - p u, its relative error is small.
@@ -100,7 +107,8 @@ struct BetaLogOdds {
         d = c < 0.0 ? d : -d;
         c = -std::fabs(c);
         const double e = exp_lane(c), sigma = e / (1.0 + e);
-        const double rise = std::fabs(d) < 1.0 ? sigma * powers_lane(d).exp_minus_one : (exp_lane(d + c) - e) / (1.0 + e);
+        const double rise =
+            std::fabs(d) < 1.0 ? sigma * powers_lane(d).exp_minus_one : (exp_lane(d + c) - e) / (1.0 + e);
         return ln_one_plus(rise) - sigma * d;
     }
 
@@ -108,7 +116,8 @@ struct BetaLogOdds {
     double top(std::size_t i, double depth) const {
         const double steep = 5.43656365691809 * depth / (weight[i] * p[i] * q[i]);  // 2 e
         double t = mode[i] + (steep <= 1.0 ? std::sqrt(steep) : (depth - weight[i] * ln(p[i])) / b[i]);
-        for (int turn = 0; turn < 1000; ++turn) {  // where ln f falls like -e^t, a step is about 1 of the ln(a / b) to go
+        for (int turn = 0; turn < 1000;
+             ++turn) {  // where ln f falls like -e^t, a step is about 1 of the ln(a / b) to go
             const double over = drop(i, t) - depth, step = over / -slope(i, Place(t));
             t -= step;
             if (std::fabs(step) < 1e-2 * (t - mode[i]) && over < depth) break;
@@ -122,8 +131,10 @@ struct BetaLogOdds {
 
 // ln f(t) = -(t - mean)^2 / (2 sd^2) - ln(sd sqrt(2 pi)), sd > 0.
 struct NormalDensities {
-    static constexpr double least = 1e-100;  // least sd relative to the widest: a smaller one overflows in its square, and wins as often
-    static constexpr double narrowest = 1e-13;  // least sd relative to the distance from the highest mean, which rounding limits
+    static constexpr double least =
+        1e-100;  // least sd relative to the widest: a smaller one overflows in its square, and wins as often
+    static constexpr double narrowest =
+        1e-13;  // least sd relative to the distance from the highest mean, which rounding limits
 
     std::vector<double> mode, sd, weight, log_peak;  // (classes,)
 

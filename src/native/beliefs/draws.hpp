@@ -1,4 +1,5 @@
-// Draws of arms that share a number, and at most one arm that draws once more, as a stray. Twin of banditree/beliefs/draws.py.
+// Draws of arms that share a number, and at most one arm that draws once more, as a stray. Twin of
+// banditree/beliefs/draws.py.
 #pragma once
 
 #include <algorithm>
@@ -17,8 +18,8 @@ struct Drawn {
 
 // What the draws of one decision have in common.
 struct Coupling {
-    double shared, own;               // the parts of a standard deviation that all arms share, and that is each arm's own
-    double odds;                      // of an arm to be the stray, before its rewards are considered, against there being none
+    double shared, own;  // the parts of a standard deviation that all arms share, and that is each arm's own
+    double odds;         // of an arm to be the stray, before its rewards are considered, against there being none
     const double *numbers, *chances;  // the values of the shared number, (values,) each
     std::size_t values;
 
@@ -39,7 +40,9 @@ inline std::size_t pick(const double* weights, std::size_t n, double u) {
 struct Group {
     std::int32_t node;  // the arm, or its cluster
     double plays, total;
-    bool operator==(const Group& other) const { return node == other.node && plays == other.plays && total == other.total; }
+    bool operator==(const Group& other) const {
+        return node == other.node && plays == other.plays && total == other.total;
+    }
 };
 
 // What classes of equal arms draw from: (classes,) each.
@@ -56,9 +59,11 @@ struct Draws {
     }
     std::size_t classes() const { return mean.size(); }
 
-    // Measures means from the highest of those that follow their cluster, and all in units of the widest: what is safe to compute with, and wins as often.
+    // Measures means from the highest of those that follow their cluster, and all in units of the widest: what is safe
+    // to compute with, and wins as often.
     void rescale() {
-        constexpr double narrowest = 1e-10, least = 1e-100;  // relative to the distance from the highest mean, and to the widest
+        constexpr double narrowest = 1e-10,
+                         least = 1e-100;  // relative to the distance from the highest mean, and to the widest
         const double highest = *std::max_element(mean.begin(), mean.end());
         double widest = 0.0;
         for (auto [means, sds] : {std::pair{&mean, &sd}, std::pair{&stray_mean, &stray_sd}})

@@ -1,4 +1,5 @@
-// Gaussian beliefs, for unbounded rewards, whose standard deviation is known or learned. Twin of banditree/beliefs/gaussian.py.
+// Gaussian beliefs, for unbounded rewards, whose standard deviation is known or learned. Twin of
+// banditree/beliefs/gaussian.py.
 #pragma once
 
 #include <algorithm>
@@ -22,9 +23,9 @@ struct KnownNoise {
 // LearnedGaussianRows in gaussian.py derives.
 struct LearnedNoise {
     static constexpr bool learned = true;
-    const double *count, *total;                   // (nodes,) evidence
-    double *squares, *rows;                        // (nodes,) evidence
-    const double *prior_mean, *is_arm, *follows;   // (nodes,)
+    const double *count, *total;                  // (nodes,) evidence
+    double *squares, *rows;                       // (nodes,) evidence
+    const double *prior_mean, *is_arm, *follows;  // (nodes,)
     double centre, least, equal;
     std::size_t n_nodes;
     struct Sums {  // over arms
@@ -32,7 +33,7 @@ struct LearnedNoise {
     };
     Sums sums = {};
     double mean = 0.0, sd = 1.0;  // the estimates
-    std::size_t changes = 0;                     // since they were last summed afresh
+    std::size_t changes = 0;      // since they were last summed afresh
     bool summed = false, stale = true;
 
     double of(std::int32_t) {
@@ -88,8 +89,8 @@ template <class Noise>
 struct GaussianRowsWith {
     static constexpr bool contextual = false;
     static constexpr double low = -std::numeric_limits<double>::infinity(), high = -low;
-    double *count, *total;                     // (nodes,) evidence
-    const double *prior_plays, *prior_total;   // (nodes,) prior
+    double *count, *total;                    // (nodes,) evidence
+    const double *prior_plays, *prior_total;  // (nodes,) prior
     Noise noise;
 
     std::size_t dim() const { return 0; }

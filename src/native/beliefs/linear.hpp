@@ -18,19 +18,22 @@ namespace banditree {
 struct LinearRows {
     static constexpr bool contextual = true;
     static constexpr double low = -std::numeric_limits<double>::infinity(), high = -low;
-    static constexpr std::int64_t refresh = 512;   // rewards between two solutions from scratch
-    static constexpr double steep = 1e4;           // an update that shrinks the variance by more than this factor needs one
-    static constexpr double max_inflation = 1e8;   // MAX_INFLATION in linear.py
-    double* table;                                 // (nodes, columns) evidence: count, total, sum of x x' (d, d), sum of r x (d,)
-    const double *precision, *prior_mean;          // (nodes,), (nodes, d) prior
+    static constexpr std::int64_t refresh = 512;  // rewards between two solutions from scratch
+    static constexpr double steep = 1e4;  // an update that shrinks the variance by more than this factor needs one
+    static constexpr double max_inflation = 1e8;  // MAX_INFLATION in linear.py
+    double* table;  // (nodes, columns) evidence: count, total, sum of x x' (d, d), sum of r x (d,)
+    const double *precision, *prior_mean;  // (nodes,), (nodes, d) prior
     std::size_t d;
     double v;
     std::size_t n_nodes;  // derived values of different nodes are adjacent, because nodes are scored together
     double widest = v / *std::min_element(precision, precision + n_nodes);  // no variance exceeds this times x'x
-    // Derived: the upper triangle of B^-1 row by row, and B^-1 f; and R with R R' = B^-1 where contexts are nearly collinear.
-    std::vector<double> inverse = std::vector<double>(d * (d + 1) / 2 * n_nodes), coefficients = std::vector<double>(d * n_nodes);
+    // Derived: the upper triangle of B^-1 row by row, and B^-1 f; and R with R R' = B^-1 where contexts are nearly
+    // collinear.
+    std::vector<double> inverse = std::vector<double>(d * (d + 1) / 2 * n_nodes),
+                        coefficients = std::vector<double>(d * n_nodes);
     std::unordered_map<std::size_t, std::vector<double>> roots = {};
-    std::vector<char> solved = std::vector<char>(n_nodes, 0);  // whether what derives from a node's evidence is up to date
+    std::vector<char> solved =
+        std::vector<char>(n_nodes, 0);  // whether what derives from a node's evidence is up to date
     std::vector<double> work = std::vector<double>(2 * d * d + 2 * d), means = {}, variances = {};  // scratch
     using RankOne = bool (LinearRows::*)(std::size_t, double, const double*);
     RankOne rank_one = rank_one_for(d);
@@ -78,13 +81,14 @@ struct LinearRows {
         for (std::size_t j = 0; j < decisions.m; ++j) {
             moments(first, k, decisions.context(j));
             double *mean = means.data(), *spread = variances.data();
-            for (std::size_t i = 0; i < k; ++i) spread[i] = std::sqrt(spread[i]);  // in a loop of its own, so that roots are vectorised
+            for (std::size_t i = 0; i < k; ++i)
+                spread[i] = std::sqrt(spread[i]);  // in a loop of its own, so that roots are vectorised
             for (std::size_t i = 0; i < k; ++i) out[i * decisions.m + j] = mean[i] + spread[i] * rng.standard_normal();
         }
     }
 
-    // Adds n rewards with this sum in one context. What derives from the evidence follows by a rank-one update, or is solved
-    // when it is next needed: from time to time, and wherever the update would lose digits.
+    // Adds n rewards with this sum in one context. What derives from the evidence follows by a rank-one update, or is
+    // solved when it is next needed: from time to time, and wherever the update would lose digits.
     void observe(std::int32_t at, double sum, double n, const double* x) {
         const auto node = static_cast<std::size_t>(at);
         double *evidence = row(node), *b = gram(node), *f = moment(node);
@@ -178,7 +182,8 @@ struct LinearRows {
             for (std::size_t j = 0; j <= i; ++j) {
                 double rest = sum[i * d + j] + (i == j ? precision[node] : 0.0);
                 for (std::size_t k = 0; k < j; ++k) rest -= l[i * d + k] * l[j * d + k];
-                l[i * d + j] = i == j ? std::sqrt(rest) : rest / l[j * d + j];  // not a number if rounding took it below 0
+                l[i * d + j] =
+                    i == j ? std::sqrt(rest) : rest / l[j * d + j];  // not a number if rounding took it below 0
             }
         }
         for (std::size_t i = 0; i < d; ++i) {  // L^-1 in place, row by row: it is lower triangular too
@@ -219,7 +224,8 @@ struct LinearRows {
         }
     }
 
-    // Eigenvalues that are rounding count as 0: no context was seen in those directions, and the prior remains as it was.
+    // Eigenvalues that are rounding count as 0: no context was seen in those directions, and the prior remains as it
+    // was.
     BANDITREE_RARE void solve_collinear(std::size_t node) {
         double *values = work.data(), *vectors = values + d * d, *along = vectors + d * d;
         for (std::size_t i = 0; i < d * d; ++i) values[i] = gram(node)[i];
@@ -231,7 +237,8 @@ struct LinearRows {
         std::vector<double>& root = roots[node];
         root.resize(d * d);
         for (std::size_t k = 0; k < d; ++k) {
-            const bool seen = !(values[k * d + k] <= noise);  // also where it is not a number, so that the scores are not either
+            const bool seen =
+                !(values[k * d + k] <= noise);  // also where it is not a number, so that the scores are not either
             const double b = precision[node] + (seen ? values[k * d + k] : 0.0);
             along[k] = 0.0;
             for (std::size_t i = 0; i < d; ++i) {

@@ -1,7 +1,7 @@
-// The probability that an arm has the highest draw, given the number that all draws share: then each arm draws from a normal of its
-// own, and at most one, the stray, once more. The nodes of a table hold the sum of the logarithms of all distribution functions:
-// the chance of one arm is then one integral, and an arm that may not be chosen is subtracted. docs/exact-probabilities.md
-// derives the nodes.
+// The probability that an arm has the highest draw, given the number that all draws share: then each arm draws from a
+// normal of its own, and at most one, the stray, once more. The nodes of a table hold the sum of the logarithms of all
+// distribution functions: the chance of one arm is then one integral, and an arm that may not be chosen is subtracted.
+// docs/exact-probabilities.md derives the nodes.
 #pragma once
 
 #include <algorithm>
@@ -45,7 +45,8 @@ inline void place(Points& at, Points& step, double left, double right) {
     at.front() = left, at.back() = right;
 }
 
-// The weights of these nodes in the barycentric formula: at Lobatto's nodes the roots of those of the integral, with alternating signs.
+// The weights of these nodes in the barycentric formula: at Lobatto's nodes the roots of those of the integral, with
+// alternating signs.
 inline void root_of(const Points& step, Points& root) {
     for (std::size_t j = 0; j < n_nodes; ++j) root[j] = j % 2 ? -std::sqrt(step[j]) : std::sqrt(step[j]);
 }
@@ -71,8 +72,8 @@ BANDITREE_INLINE inline void normal_below(double mean, double per_sd, const Poin
     }
 }
 
-// The further draw of the stray: the sum over all arms of the odds that an arm is it and that this draw is below x. It is smooth, so
-// that values at the nodes of a few panels say what it is between.
+// The further draw of the stray: the sum over all arms of the odds that an arm is it and that this draw is below x. It
+// is smooth, so that values at the nodes of a few panels say what it is between.
 class Strays {
   public:
     double all = 0.0;  // sum of the odds
@@ -140,7 +141,8 @@ class Strays {
     std::vector<std::size_t> narrow;         // laws that panels do not stand for
 
     const Panel& panel_of(double x) const {
-        const double from = panels.front().at.front(), to = panels.back().at.back(), n = static_cast<double>(panels.size());
+        const double from = panels.front().at.front(), to = panels.back().at.back(),
+                     n = static_cast<double>(panels.size());
         const double at = (x - from) / (to - from) * n;
         return panels[at >= n - 1.0 ? panels.size() - 1 : at > 0.0 ? static_cast<std::size_t>(at) : 0];
     }
@@ -160,14 +162,17 @@ class Strays {
         std::size_t n_narrow = 0, n_panels = 1;
         const auto needed = [&](std::size_t left_out) {
             if (left_out >= amid.size()) return std::size_t{1};
-            return static_cast<std::size_t>(std::min(std::ceil((high - low) * per_sd[amid[left_out]] / longest), 1e6)) + 1;
+            return static_cast<std::size_t>(std::min(std::ceil((high - low) * per_sd[amid[left_out]] / longest), 1e6)) +
+                   1;
         };
         std::sort(amid.begin(), amid.end(), [this](std::size_t i, std::size_t j) { return per_sd[i] > per_sd[j]; });
         double least = std::numeric_limits<double>::infinity();
         for (std::size_t left_out = 0;; left_out = left_out ? 2 * left_out : 1) {
             left_out = std::min(left_out, amid.size());
-            const double cost = static_cast<double>(needed(left_out)) * static_cast<double>(mean.size()) + 20.0 * static_cast<double>(left_out);
-            if (cost < least && needed(left_out) <= most_panels) least = cost, n_narrow = left_out, n_panels = needed(left_out);
+            const double cost = static_cast<double>(needed(left_out)) * static_cast<double>(mean.size()) +
+                                20.0 * static_cast<double>(left_out);
+            if (cost < least && needed(left_out) <= most_panels)
+                least = cost, n_narrow = left_out, n_panels = needed(left_out);
             if (left_out == amid.size()) break;
         }
         narrow.assign(amid.begin(), amid.begin() + static_cast<std::ptrdiff_t>(n_narrow));
@@ -177,7 +182,8 @@ class Strays {
         const double length = (high - low) / static_cast<double>(n_panels);
         for (std::size_t i = 0; i < n_panels; ++i) {
             Panel& panel = panels[i];
-            place(panel.at, panel.step, low + length * static_cast<double>(i), i + 1 < n_panels ? low + length * static_cast<double>(i + 1) : high);
+            place(panel.at, panel.step, low + length * static_cast<double>(i),
+                  i + 1 < n_panels ? low + length * static_cast<double>(i + 1) : high);
             root_of(panel.step, panel.root);
             panel.sums.fill(0.0);
             in_vectors([&]() BANDITREE_INLINE {
@@ -208,20 +214,21 @@ struct Field {
 // The race of some copy of a belief for some shared number.
 class Race {
   public:
-    // `shift`: how many standard deviations the shared number moves all draws; `own`: the part of them that is each arm's own.
-    // Probabilities differ from the true ones by about `tolerance`.
+    // `shift`: how many standard deviations the shared number moves all draws; `own`: the part of them that is each
+    // arm's own. Probabilities differ from the true ones by about `tolerance`.
     Race(const Draws& draws, const Field& field, const Strays& strays_, double shift, double own, double tolerance_)
         : tolerance(tolerance_), strays(&strays_) {
         in_vectors([&]() BANDITREE_INLINE { lay_out(draws, field, shift, own); });
         edge = top.empty() ? 0.0 : *std::max_element(top.begin(), top.end());
     }
 
-    // The probability of an arm of this class, if one arm less of each class in `excluded` may be chosen, times the sum of all odds.
-    // False if the race has to be made again without those excluded.
+    // The probability of an arm of this class, if one arm less of each class in `excluded` may be chosen, times the sum
+    // of all odds. False if the race has to be made again without those excluded.
     bool win(std::size_t of, const std::vector<std::size_t>& excluded, double& chance) {
         double won = 0.0;
         const std::size_t at = find(of);
-        const bool covered = integrate(excluded, [&](const Panel& panel, const Points& measure, const Points& hazard, const Points& odds) BANDITREE_INLINE {
+        const bool covered = integrate(excluded, [&](const Panel& panel, const Points& measure, const Points& hazard,
+                                                     const Points& odds) BANDITREE_INLINE {
             Points above;
             strays->above(of, panel.at, above);
             won += own_share(at, panel, measure, odds);
@@ -235,7 +242,8 @@ class Race {
     // Adds the same for all classes, times a factor, to `out`: (classes,).
     bool add_wins(const std::vector<std::size_t>& excluded, double factor, std::vector<double>& out) {
         std::vector<double> own(mean.size(), 0.0), further(out.size(), 0.0);
-        const bool covered = integrate(excluded, [&](const Panel& panel, const Points& measure, const Points& hazard, const Points& odds) BANDITREE_INLINE {
+        const bool covered = integrate(excluded, [&](const Panel& panel, const Points& measure, const Points& hazard,
+                                                     const Points& odds) BANDITREE_INLINE {
             for (std::size_t c = 0; c < mean.size(); ++c) own[c] += own_share(c, panel, measure, odds);
             Points risen, above;
             for (std::size_t i = 0; i < n_nodes; ++i) risen[i] = measure[i] * hazard[i];
@@ -252,16 +260,17 @@ class Race {
 
   private:
     static constexpr double infinity = std::numeric_limits<double>::infinity();
-    static constexpr double longest = 6.0;      // panel, in standard deviations of the narrowest normal in it
-    static constexpr double crowded = 0.15;     // how much shorter it is for each e-fold of arms that are equal
-    static constexpr double beyond = 0.1;       // part of the tolerance that draws above a class's beginning may have
-    static constexpr double lowest = 7.0;       // standard deviations below its mean, where a normal ends
-    static constexpr double least = 1e-35;      // of a distribution function; the product of eight is a normal double
-    static constexpr double order = 24.0;       // how the error of a panel depends on its length
-    static constexpr double stretched = 4.0;    // panels as long as the first one that fit into a stretch
-    static constexpr double wide = 2.0;         // times as long as a stretch a panel may be for classes that are wide there
-    static constexpr double rounding = 1e-5;    // an error that halving a panel does not halve is due to rounding if it is below this
-    static constexpr double unsure = 1e-7;      // the probabilities of all arms may differ from 1 by this much
+    static constexpr double longest = 6.0;    // panel, in standard deviations of the narrowest normal in it
+    static constexpr double crowded = 0.15;   // how much shorter it is for each e-fold of arms that are equal
+    static constexpr double beyond = 0.1;     // part of the tolerance that draws above a class's beginning may have
+    static constexpr double lowest = 7.0;     // standard deviations below its mean, where a normal ends
+    static constexpr double least = 1e-35;    // of a distribution function; the product of eight is a normal double
+    static constexpr double order = 24.0;     // how the error of a panel depends on its length
+    static constexpr double stretched = 4.0;  // panels as long as the first one that fit into a stretch
+    static constexpr double wide = 2.0;  // times as long as a stretch a panel may be for classes that are wide there
+    static constexpr double rounding =
+        1e-5;  // an error that halving a panel does not halve is due to rounding if it is below this
+    static constexpr double unsure = 1e-7;  // the probabilities of all arms may differ from 1 by this much
 
     struct Panel {
         Points at, step, log_below, hazard;  // from left to right: weights, sum of ln F, sum of f / F
@@ -270,19 +279,20 @@ class Race {
 
     double tolerance;
     const Strays* strays;
-    std::vector<std::size_t> class_of;                   // (competing,) the classes that may win, in order
+    std::vector<std::size_t> class_of;                            // (competing,) the classes that may win, in order
     std::vector<double> size, mean, per_sd, length, top, bottom;  // (competing,) of their normals
-    std::vector<Panel> panels;                           // from the highest values down
-    Panel stretch;                                       // sums of classes that are wide there
+    std::vector<Panel> panels;                                    // from the highest values down
+    Panel stretch;                                                // sums of classes that are wide there
     Points stretch_root;
-    std::vector<std::size_t> narrow;                     // the other classes
+    std::vector<std::size_t> narrow;                         // the other classes
     double edge = 0.0, next_length = infinity, total = 1.0;  // where the panels end; the sum of all probabilities
-    double low = -infinity;                              // classes that lie below were left out
+    double low = -infinity;                                  // classes that lie below were left out
 
-    // Lays out the classes that may win: the others are below where the highest draw is, but for a chance of the tolerance.
+    // Lays out the classes that may win: the others are below where the highest draw is, but for a chance of the
+    // tolerance.
     BANDITREE_INLINE void lay_out(const Draws& draws, const Field& field, double shift, double own) {
         const std::size_t n = draws.classes();
-        const double *const __restrict means = draws.mean.data(), *const __restrict sds = draws.sd.data();
+        const double* const __restrict means = draws.mean.data(), * const __restrict sds = draws.sd.data();
         const double many_sds = -2.0 * ln(tolerance * beyond), surely_at = shift - own * std::sqrt(many_sds);
         double surely[4] = {-infinity, -infinity, -infinity, -infinity};
         std::size_t c = 0;
@@ -294,11 +304,13 @@ class Race {
         for (; c < n; ++c) surely[0] = std::max(surely[0], means[c] + sds[c] * surely_at);
         low = std::max(std::max(surely[0], surely[1]), std::max(surely[2], surely[3]));
         for (c = 0; c < n; ++c) {
-            const double members = field.members[c], begins = means[c] + sds[c] * (shift + own * std::sqrt(many_sds + 2.0 * members));
+            const double members = field.members[c],
+                         begins = means[c] + sds[c] * (shift + own * std::sqrt(many_sds + 2.0 * members));
             if (begins < low) continue;
             const double sd = sds[c] * own, at = means[c] + sds[c] * shift;
             class_of.push_back(c), size.push_back(field.size[c]), mean.push_back(at), per_sd.push_back(1.0 / sd);
-            length.push_back(longest / (1.0 + crowded * members) * sd), top.push_back(begins), bottom.push_back(at - lowest * sd);
+            length.push_back(longest / (1.0 + crowded * members) * sd), top.push_back(begins),
+                bottom.push_back(at - lowest * sd);
         }
     }
 
@@ -325,7 +337,8 @@ class Race {
     }
 
     // The integral of f / F of a class over a measure, times the odds of the stray.
-    BANDITREE_INLINE double own_share(std::size_t c, const Panel& panel, const Points& measure, const Points& odds) const {
+    BANDITREE_INLINE double own_share(std::size_t c, const Panel& panel, const Points& measure,
+                                      const Points& odds) const {
         if (c == mean.size() || top[c] <= panel.at.front()) return 0.0;
         Points below, density;
         column(c, panel.at, below, density);
@@ -334,16 +347,19 @@ class Race {
     }
 
     // The product of all F but the excluded ones, with the weights of the nodes, and the sum of their f / F.
-    BANDITREE_INLINE void weigh(const Panel& panel, const std::vector<std::size_t>& excluded, Points& measure, Points& hazard) const {
+    BANDITREE_INLINE void weigh(const Panel& panel, const std::vector<std::size_t>& excluded, Points& measure,
+                                Points& hazard) const {
         measure = panel.log_below, hazard = panel.hazard;
         for (const std::size_t of : excluded) {
             const std::size_t c = find(of);
             if (c == mean.size() || top[c] <= panel.at.front()) continue;
             Points below, density;
             column(c, panel.at, below, density);
-            for (std::size_t i = 0; i < n_nodes; ++i) measure[i] -= ln_lane(below[i]), hazard[i] -= density[i] / below[i];
+            for (std::size_t i = 0; i < n_nodes; ++i)
+                measure[i] -= ln_lane(below[i]), hazard[i] -= density[i] / below[i];
         }
-        for (std::size_t i = 0; i < n_nodes; ++i) measure[i] = panel.step[i] * exp_lane(measure[i] < 0.0 ? measure[i] : 0.0);
+        for (std::size_t i = 0; i < n_nodes; ++i)
+            measure[i] = panel.step[i] * exp_lane(measure[i] < 0.0 ? measure[i] : 0.0);
     }
     // 1 plus the odds of all but the excluded ones to be a stray whose further draw is below.
     BANDITREE_INLINE void odds_of(const Panel& panel, const std::vector<std::size_t>& excluded, Points& odds) const {
@@ -351,8 +367,9 @@ class Race {
         for (const std::size_t of : excluded) strays->add_below(of, -1.0, panel.at, odds);
     }
 
-    // Calls visit(panel, measure, hazard, odds) for all panels. They may have been made with other arms excluded: if they turn out to
-    // be too few or too long for these, new ones are made. False if classes were left out that may win now.
+    // Calls visit(panel, measure, hazard, odds) for all panels. They may have been made with other arms excluded: if
+    // they turn out to be too few or too long for these, new ones are made. False if classes were left out that may win
+    // now.
     template <class Visit>
     bool integrate(const std::vector<std::size_t>& excluded, const Visit& visit) {
         for (const bool again : {false, true}) {
@@ -383,8 +400,8 @@ class Race {
         return true;
     }
 
-    // Adds a panel below the others, as long as the product of all F but the excluded ones allows: its rise across the panel must
-    // be the integral of its derivative. False if there is nothing below.
+    // Adds a panel below the others, as long as the product of all F but the excluded ones allows: its rise across the
+    // panel must be the integral of its derivative. False if there is nothing below.
     bool add_panel(const std::vector<std::size_t>& excluded) {
         Panel panel;
         double left = -infinity;
@@ -394,7 +411,8 @@ class Race {
         double before = infinity;
         for (left = std::max({left, edge - next_length, edge - length_to_the_end()});;) {
             const double whole = stretched * (edge - left);
-            if (left < stretch.at.front() || 2.0 * whole < stretch.at.back() - stretch.at.front()) begin_stretch(edge - whole);
+            if (left < stretch.at.front() || 2.0 * whole < stretch.at.back() - stretch.at.front())
+                begin_stretch(edge - whole);
             place(panel.at, panel.step, left, edge);
             double error = 0.0;
             in_vectors([&]() BANDITREE_INLINE {
@@ -435,7 +453,8 @@ class Race {
         return 1.5 * fallen / panels.back().hazard.front() * ln(end / fallen);
     }
 
-    // Sums the classes that are so wide that a panel's nodes are enough for a stretch of several panels, from the edge down.
+    // Sums the classes that are so wide that a panel's nodes are enough for a stretch of several panels, from the edge
+    // down.
     void begin_stretch(double left) {
         place(stretch.at, stretch.step, left, edge);
         root_of(stretch.step, stretch_root);
@@ -455,7 +474,8 @@ class Race {
         for (std::size_t i = 0; i < n_nodes; ++i) {
             interpolate_at(panel.at[i], stretch.at, stretch_root, weights);
             const double all = 1.0 / sum(weights);
-            panel.log_below[i] = dot(weights, stretch.log_below) * all, panel.hazard[i] = dot(weights, stretch.hazard) * all;
+            panel.log_below[i] = dot(weights, stretch.log_below) * all,
+            panel.hazard[i] = dot(weights, stretch.hazard) * all;
         }
     }
 

@@ -1,6 +1,6 @@
-// Computes the exact probability that each child has the highest draw, by numerical integration. Child i has the highest
-// draw with probability P_i = integral of f_i times the product of the other F_j. docs/exact-probabilities.md derives the
-// panels. Twin of banditree/beliefs/winning.py.
+// Computes the exact probability that each child has the highest draw, by numerical integration. Child i has the
+// highest draw with probability P_i = integral of f_i times the product of the other F_j. docs/exact-probabilities.md
+// derives the panels. Twin of banditree/beliefs/winning.py.
 #pragma once
 
 #include <algorithm>
@@ -66,7 +66,8 @@ class Winning {
     double rest = 0.0;        // probability that all draws are below `floor`
 
     // `sizes`: number of children in each class.
-    Winning(Densities densities, const std::vector<double>& sizes, double floor = -std::numeric_limits<double>::infinity())
+    Winning(Densities densities, const std::vector<double>& sizes,
+            double floor = -std::numeric_limits<double>::infinity())
         : each(std::move(densities)) {
         const std::size_t n_classes = sizes.size();
         won.assign(n_classes, 0.0);
@@ -77,7 +78,8 @@ class Winning {
         k = n_classes;
         std::vector<std::size_t> order(k);
         std::vector<double> tops(k);
-        for (std::size_t i = 0; i < k; ++i) order[i] = i, tops[i] = each.top(i, never + ln(sizes[i] * static_cast<double>(k)));
+        for (std::size_t i = 0; i < k; ++i)
+            order[i] = i, tops[i] = each.top(i, never + ln(sizes[i] * static_cast<double>(k)));
         std::sort(order.begin(), order.end(), [&](std::size_t i, std::size_t j) { return tops[i] > tops[j]; });
         each.arrange(order);
         top = taken(tops, order);
@@ -97,24 +99,26 @@ class Winning {
   private:
     using Place = typename Densities::Place;
 
-    static constexpr double never = 42.0;        // e^-42 is the chance that the highest draw lies beyond the panels
-    static constexpr double steepest = 12.0;     // how far ln f may fall within a panel
-    static constexpr double small = 1e-3;        // below this, F is integrated from the left, to keep its digits
-    static constexpr double agree = 1e-10;       // a panel whose integral differs from the product's rise by more is halved
-    static constexpr double rounding = 1e-6;     // if halving does not remove a difference below this, length is not its cause
+    static constexpr double never = 42.0;     // e^-42 is the chance that the highest draw lies beyond the panels
+    static constexpr double steepest = 12.0;  // how far ln f may fall within a panel
+    static constexpr double small = 1e-3;     // below this, F is integrated from the left, to keep its digits
+    static constexpr double agree = 1e-10;  // a panel whose integral differs from the product's rise by more is halved
+    static constexpr double rounding =
+        1e-6;  // if halving does not remove a difference below this, length is not its cause
     static constexpr double too_narrow = 1e-14;  // relative length of a panel that cannot be halved
 
     Densities each;  // in the order of their tops, the highest first, like all that follows
     std::size_t k = 0;
     std::vector<double> size, top, rate;  // number of children, where they begin, how steep ln f is there
-    std::vector<double> above, so_far;  // P(one draw is above the panels to come), without and with the current panel
-    std::vector<double> share;          // won in the current panel
-    std::vector<double> peak, slope;    // ln f and its slope at the centre
-    std::vector<Nodes> hazard;          // f / F at its nodes
-    std::size_t started = 0;            // number of classes whose top is above its left end
+    std::vector<double> above, so_far;    // P(one draw is above the panels to come), without and with the current panel
+    std::vector<double> share;            // won in the current panel
+    std::vector<double> peak, slope;      // ln f and its slope at the centre
+    std::vector<Nodes> hazard;            // f / F at its nodes
+    std::size_t started = 0;              // number of classes whose top is above its left end
 
     std::size_t tops_above(double t) const {
-        return static_cast<std::size_t>(std::lower_bound(top.begin(), top.end(), t, std::greater<double>()) - top.begin());
+        return static_cast<std::size_t>(std::lower_bound(top.begin(), top.end(), t, std::greater<double>()) -
+                                        top.begin());
     }
 
     void march(double floor, std::vector<double>& sum) {
@@ -164,11 +168,13 @@ class Winning {
             const std::size_t n = tops_above(left);
             std::size_t old = 0, fresh = before;
             while (old < before && !too_long(right - left, old, start)) ++old;
-            while (fresh < n && !too_long(right - left, fresh, start) && rate[fresh] * (top[fresh] - left) <= 2.0 * steepest)
+            while (fresh < n && !too_long(right - left, fresh, start) &&
+                   rate[fresh] * (top[fresh] - left) <= 2.0 * steepest)
                 ++fresh;
             if (old == before && fresh == n) break;
             if (old < before) left = 0.5 * (left + right);
-            if (fresh < n) left = std::max(left, top[fresh]);  // a class begins inside the panel: let the panel start there
+            if (fresh < n)
+                left = std::max(left, top[fresh]);  // a class begins inside the panel: let the panel start there
         }
         return left;
     }
@@ -189,7 +195,8 @@ class Winning {
         for (std::size_t c = 0; c < started; ++c) {
             Nodes f, higher, below;
             const double at_centre = peak[c], along = slope[c], weight = each.weight[c];
-            for (int i = 0; i < panel_nodes; ++i) f[i] = half * exp_lane(at_centre + along * away[i] - weight * bend[i]);
+            for (int i = 0; i < panel_nodes; ++i)
+                f[i] = half * exp_lane(at_centre + along * away[i] - weight * bend[i]);
             const double mass = dot(rule.weight, f);
             weighted_sum(f.data(), rule.above[0].data(), panel_nodes, panel_nodes, higher.data(), panel_nodes);
             so_far[c] = above[c] + mass;
@@ -226,7 +233,8 @@ class Winning {
                 log_left += n * ln(below_left);
             }
         }
-        for (int i = 0; i < panel_nodes; ++i) product[i] = rule.weight[i] * exp_lane(log_below[i] + ln_lane(product[i]));
+        for (int i = 0; i < panel_nodes; ++i)
+            product[i] = rule.weight[i] * exp_lane(log_below[i] + ln_lane(product[i]));
         for (std::size_t c = 0; c < started; ++c) share[c] = dot(hazard[c], product);
         return log_left + ln(left_product);
     }
@@ -240,7 +248,8 @@ class Winning {
             while (too_long(step, c, Place(right - step))) step /= 2.0;
             const double half = 0.5 * step;
             Nodes f;
-            for (int i = 0; i < panel_nodes; ++i) f[i] = exp_lane(each.log_density(c, right + half * (rule.node[i] - 1.0)));
+            for (int i = 0; i < panel_nodes; ++i)
+                f[i] = exp_lane(each.log_density(c, right + half * (rule.node[i] - 1.0)));
             found += half * dot(rule.weight, f);
             right -= step;
             // The rest is at most the area under the tangent of ln f, and hardly less.

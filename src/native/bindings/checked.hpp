@@ -24,8 +24,8 @@ inline void require(bool met, const char* what) {
     if (!met) throw nanobind::value_error(what);
 }
 
-// Returns the numbers of an array that has exactly n of them and is ready to use. Never a converted copy, which would be
-// freed at once.
+// Returns the numbers of an array that has exactly n of them and is ready to use. Never a converted copy, which would
+// be freed at once.
 template <class T>
 T* numbers(nanobind::handle array, std::size_t n, const char* what) {
     nanobind::ndarray<T, nanobind::c_contig, nanobind::device::cpu> cast;
@@ -38,7 +38,8 @@ T* numbers(nanobind::handle array, std::size_t n, const char* what) {
 template <class T>
 T attribute(nanobind::handle owner, const char* name) {
     T value;
-    if (!nanobind::try_cast(owner.attr(name), value)) throw nanobind::type_error((std::string(name) + " is of a wrong type").c_str());
+    if (!nanobind::try_cast(owner.attr(name), value))
+        throw nanobind::type_error((std::string(name) + " is of a wrong type").c_str());
     return value;
 }
 
@@ -52,13 +53,14 @@ inline double number(nanobind::handle owner, const char* name, double low, doubl
 // The same for an array of 32-bit ints.
 inline Ints ints(nanobind::handle owner, const char* name) {
     Ints array;
-    if (!nanobind::try_cast(owner.attr(name), array, false)) throw nanobind::type_error("a tree needs arrays of 32-bit ints");
+    if (!nanobind::try_cast(owner.attr(name), array, false))
+        throw nanobind::type_error("a tree needs arrays of 32-bit ints");
     require(aligned(array.data()), "a tree needs arrays that are aligned");
     return array;
 }
 
-// Requires that these arrays are a tree: children come after their node, parents and children agree, every leaf is an arm
-// and every arm a leaf.
+// Requires that these arrays are a tree: children come after their node, parents and children agree, every leaf is an
+// arm and every arm a leaf.
 inline void require_tree(const Tree& tree) {
     const std::int32_t n_nodes = tree.n_nodes;
     const char* what = "start, parent, content and node_of are not those of a tree";

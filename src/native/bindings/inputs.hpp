@@ -1,5 +1,5 @@
-// Reads what Python passes to a walk: arms, rewards and contexts. Twin of the checks in banditree/policy/inputs.py, which
-// explain what these refuse.
+// Reads what Python passes to a walk: arms, rewards and contexts. Twin of the checks in banditree/policy/inputs.py,
+// which explain what these refuse.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -14,10 +14,11 @@
 
 namespace banditree {
 
-inline PyTypeObject *plain_array = nullptr, *plain_int64 = nullptr;  // numpy.ndarray and numpy.int64, once the module is loaded
+inline PyTypeObject *plain_array = nullptr,
+                    *plain_int64 = nullptr;  // numpy.ndarray and numpy.int64, once the module is loaded
 
-// Converts a Python float, int or bool to a double. False for anything else, which Python then converts or refuses: no user
-// code runs in the middle of a step.
+// Converts a Python float, int or bool to a double. False for anything else, which Python then converts or refuses: no
+// user code runs in the middle of a step.
 inline bool to_double(nanobind::handle value, double& out) {
     PyObject* object = value.ptr();
     if (PyFloat_Check(object)) {
@@ -33,7 +34,8 @@ inline bool to_double(nanobind::handle value, double& out) {
     return true;
 }
 
-// Finds the position of an arm. False for what is not an id, such as True and 1.0, which equal 1, and for an unknown one.
+// Finds the position of an arm. False for what is not an id, such as True and 1.0, which equal 1, and for an unknown
+// one.
 inline bool to_position(const BoundWalk& self, nanobind::handle arm, std::int64_t& out) {
     PyObject* object = arm.ptr();
     if (!PyLong_CheckExact(object) && !PyUnicode_CheckExact(object) && Py_TYPE(object) != plain_int64) return false;
@@ -45,9 +47,9 @@ inline bool to_position(const BoundWalk& self, nanobind::handle arm, std::int64_
     return !overflow && out >= 0 && out < self.walk->tree.n_arms;
 }
 
-// Copies a context that is ready to use, or n of them in rows: None if none is needed, else doubles of the right length and
-// size in a plain NumPy array (a masked array is another type). It is copied before it is checked, because another thread may
-// change the array.
+// Copies a context that is ready to use, or n of them in rows: None if none is needed, else doubles of the right length
+// and size in a plain NumPy array (a masked array is another type). It is copied before it is checked, because another
+// thread may change the array.
 inline bool to_context(nanobind::handle value, BoundWalk& self, const double*& out, std::optional<std::size_t> n = {}) {
     const std::size_t dim = self.walk->dim(), size = n.value_or(1) * dim;
     out = nullptr;

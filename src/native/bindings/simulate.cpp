@@ -38,8 +38,9 @@ void require_world(const World& world) {
             "the parameter of the rewards must be finite, and above 0 for bounded ones");
     const bool shares = world.rewards == World::Rewards::bernoulli || world.rewards == World::Rewards::bounded;
     for (std::size_t i = 0; i < world.n_arms * (world.dim ? world.dim : 1); ++i)
-        require(std::isfinite(world.truth[i]) && (world.dim || !shares || (world.truth[i] >= 0.0 && world.truth[i] <= 1.0)),
-                "the truth must be finite, and from 0 to 1 if rewards are");
+        require(
+            std::isfinite(world.truth[i]) && (world.dim || !shares || (world.truth[i] >= 0.0 && world.truth[i] <= 1.0)),
+            "the truth must be finite, and from 0 to 1 if rewards are");
 }
 
 // Copies the truth, which must have one number per arm, or dim numbers per arm.
@@ -57,12 +58,12 @@ void require_support(const World& world, const Walk& walk) {
                 "a player's belief does not allow the rewards of this problem");
 }
 
-// `players`: (walk, arm_of, rewards stream, regret, plays, trace or None) each. Returns the seconds of each, -1 for one that could not go on.
-// If `every` is above 0, next_truth(k) gives the truth from step k * every + 1 on.
-nb::list run(nb::object truth, std::size_t dim, const std::string& rewards,
-               double parameter, const std::string& contexts, Stream* context_stream, std::int64_t horizon,
-               Positions times, nb::list players, Monitor& monitor, std::int64_t delay, std::int64_t batch, std::int64_t every,
-               nb::object next_truth) {
+// `players`: (walk, arm_of, rewards stream, regret, plays, trace or None) each. Returns the seconds of each, -1 for one
+// that could not go on. If `every` is above 0, next_truth(k) gives the truth from step k * every + 1 on.
+nb::list run(nb::object truth, std::size_t dim, const std::string& rewards, double parameter,
+             const std::string& contexts, Stream* context_stream, std::int64_t horizon, Positions times,
+             nb::list players, Monitor& monitor, std::int64_t delay, std::int64_t batch, std::int64_t every,
+             nb::object next_truth) {
     constexpr std::int64_t longest = std::int64_t{1} << 60;  // sums of two of these still fit
     require(horizon >= 0 && horizon < longest && delay >= 0 && delay < longest && batch > 0 && batch < longest &&
                 every >= 0 && every < longest,
@@ -71,12 +72,14 @@ nb::list run(nb::object truth, std::size_t dim, const std::string& rewards,
     std::vector<double> now = truth_of(truth, 0, dim);
     World world{now.data(), now.size() / (dim ? dim : 1), dim, rewards_of(rewards), parameter, contexts_of(contexts)};
     require_world(world);
-    require((dim > 0) == (world.contexts != World::Contexts::none), "contexts are needed if dim is above 0, and only then");
+    require((dim > 0) == (world.contexts != World::Contexts::none),
+            "contexts are needed if dim is above 0, and only then");
     require(dim == 0 || context_stream, "contexts need a stream");
     require(dim != 1 || world.contexts != World::Contexts::hidden, "a hidden constant needs other numbers beside it");
     const std::size_t n_times = times.shape(0);
     const std::int64_t* time = times.data();
-    require(aligned(time) && (n_times > 0 ? time[n_times - 1] == horizon : horizon == 0), "times must end at the horizon");
+    require(aligned(time) && (n_times > 0 ? time[n_times - 1] == horizon : horizon == 0),
+            "times must end at the horizon");
     for (std::size_t i = 0; i < n_times; ++i)
         require(time[i] > (i ? time[i - 1] : 0), "times must increase, from 1 on");
     std::vector<Player> ready;
@@ -89,15 +92,18 @@ nb::list run(nb::object truth, std::size_t dim, const std::string& rewards,
         if (!player[1].is_none()) {
             arm_of = numbers<const std::int32_t>(player[1], n_arms, "a player needs the position of each of its arms");
             for (std::size_t i = 0; i < n_arms; ++i)
-                require(static_cast<std::uint32_t>(arm_of[i]) < world.n_arms, "a player has an arm that the problem does not have");
+                require(static_cast<std::uint32_t>(arm_of[i]) < world.n_arms,
+                        "a player has an arm that the problem does not have");
         }
         require_support(world, *walk);
         require((walk->dim() == world.shown() || walk->dim() == 0) && (arm_of || n_arms == world.n_arms),
                 "a player does not fit the problem");
         std::int64_t* trace = nullptr;
         if (!player[5].is_none())
-            trace = numbers<std::int64_t>(player[5], n_times * world.n_arms, "a trace needs the plays of each arm at each time");
-        ready.push_back({walk, arm_of, nb::cast<Stream*>(player[2]), numbers<double>(player[3], n_times, "regret needs one number per time"),
+            trace = numbers<std::int64_t>(player[5], n_times * world.n_arms,
+                                          "a trace needs the plays of each arm at each time");
+        ready.push_back({walk, arm_of, nb::cast<Stream*>(player[2]),
+                         numbers<double>(player[3], n_times, "regret needs one number per time"),
                          numbers<std::int64_t>(player[4], world.n_arms, "plays needs one number per arm"), trace});
     }
     const auto change = [&](std::int64_t k) {
@@ -127,8 +133,9 @@ void bind_simulate(nb::module_& m) {
             "stop", [](const Monitor& self) { return self.stop.load(); },
             [](Monitor& self, bool stop) { self.stop = stop; });
     m.def("run", &run, nb::arg("truth"), nb::arg("dim"), nb::arg("rewards"), nb::arg("parameter"), nb::arg("contexts"),
-          nb::arg("context_stream").none(), nb::arg("horizon"), nb::arg("times").noconvert(), nb::arg("players"), nb::arg("monitor"),
-          nb::arg("delay") = 0, nb::arg("batch") = 1, nb::arg("every") = 0, nb::arg("next_truth").none() = nb::none());
+          nb::arg("context_stream").none(), nb::arg("horizon"), nb::arg("times").noconvert(), nb::arg("players"),
+          nb::arg("monitor"), nb::arg("delay") = 0, nb::arg("batch") = 1, nb::arg("every") = 0,
+          nb::arg("next_truth").none() = nb::none());
 }
 
 }  // namespace banditree

@@ -91,52 +91,67 @@ void bind_stream(nb::module_& m) {
              [](const Stream& s) {
                  return array<std::uint64_t, 1>({4}, [&](std::uint64_t* out) { std::copy_n(s.state.data(), 4, out); });
              })
-        .def("seed", [](Stream& self, const Words& words) { construct(&self, words); }, "words"_a)
+        .def(
+            "seed", [](Stream& self, const Words& words) { construct(&self, words); }, "words"_a)
         .def("bits", &Stream::bits)
         .def("random", &Stream::random)
-        .def("integers", [](Stream& s, std::uint64_t k) { return s.integers(checked_count(k)); }, "k"_a)
+        .def(
+            "integers", [](Stream& s, std::uint64_t k) { return s.integers(checked_count(k)); }, "k"_a)
         .def("standard_normal", &Stream::standard_normal)
         .def("standard_exponential", &Stream::standard_exponential)
-        .def("standard_gamma", [](Stream& s, double shape) { return s.standard_gamma(checked("shape", shape)); },
-             "shape"_a)
-        .def("log_gamma_draw", [](Stream& s, double shape) { return s.log_gamma_draw(checked("shape", shape)); },
-             "shape"_a)
-        .def("beta", [](Stream& s, double a, double b) { return s.beta(checked("a", a), checked("b", b)); }, "a"_a, "b"_a)
-        .def("beta_log_odds",
-             [](Stream& s, double a, double b) { return s.beta_log_odds(checked("a", a), checked("b", b)); }, "a"_a, "b"_a)
-        .def("random_fill", [](Stream& s, std::size_t n) { return row<double>(n, [&] { return s.random(); }); }, "n"_a)
-        .def("integers_fill",
-             [](Stream& s, std::uint64_t k, std::size_t n) {
-                 checked_count(k);
-                 return row<std::int64_t>(n, [&] { return static_cast<std::int64_t>(s.integers(k)); });
-             },
-             "k"_a, "n"_a)
-        .def("standard_normal_fill",
-             [](Stream& s, std::size_t n) { return row<double>(n, [&] { return s.standard_normal(); }); }, "n"_a)
-        .def("standard_exponential_fill",
-             [](Stream& s, std::size_t n) { return row<double>(n, [&] { return s.standard_exponential(); }); }, "n"_a)
-        .def("standard_gamma_fill",
-             [](Stream& s, const Shapes& shape, std::size_t m) {
-                 check("shape", shape);
-                 return rows(shape.shape(0), m, [&](std::size_t i, double* out) {
-                     std::generate_n(out, m, [&] { return s.standard_gamma(shape(i)); });
-                 });
-             },
-             "shape"_a, "m"_a)
-        .def("beta_fill",
-             [](Stream& s, const Shapes& a, const Shapes& b, std::size_t m) {
-                 check_pair(a, b);
-                 return rows(a.shape(0), m, [&](std::size_t i, double* out) { s.beta_fill(a(i), b(i), out, m); });
-             },
-             "a"_a, "b"_a, "m"_a)
-        .def("beta_log_odds_fill",
-             [](Stream& s, const Shapes& a, const Shapes& b, std::size_t m) {
-                 check_pair(a, b);
-                 return rows(a.shape(0), m, [&](std::size_t i, double* out) {
-                     std::generate_n(out, m, [&] { return s.beta_log_odds(a(i), b(i)); });
-                 });
-             },
-             "a"_a, "b"_a, "m"_a);
+        .def(
+            "standard_gamma", [](Stream& s, double shape) { return s.standard_gamma(checked("shape", shape)); },
+            "shape"_a)
+        .def(
+            "log_gamma_draw", [](Stream& s, double shape) { return s.log_gamma_draw(checked("shape", shape)); },
+            "shape"_a)
+        .def(
+            "beta", [](Stream& s, double a, double b) { return s.beta(checked("a", a), checked("b", b)); }, "a"_a,
+            "b"_a)
+        .def(
+            "beta_log_odds",
+            [](Stream& s, double a, double b) { return s.beta_log_odds(checked("a", a), checked("b", b)); }, "a"_a,
+            "b"_a)
+        .def(
+            "random_fill", [](Stream& s, std::size_t n) { return row<double>(n, [&] { return s.random(); }); }, "n"_a)
+        .def(
+            "integers_fill",
+            [](Stream& s, std::uint64_t k, std::size_t n) {
+                checked_count(k);
+                return row<std::int64_t>(n, [&] { return static_cast<std::int64_t>(s.integers(k)); });
+            },
+            "k"_a, "n"_a)
+        .def(
+            "standard_normal_fill",
+            [](Stream& s, std::size_t n) { return row<double>(n, [&] { return s.standard_normal(); }); }, "n"_a)
+        .def(
+            "standard_exponential_fill",
+            [](Stream& s, std::size_t n) { return row<double>(n, [&] { return s.standard_exponential(); }); }, "n"_a)
+        .def(
+            "standard_gamma_fill",
+            [](Stream& s, const Shapes& shape, std::size_t m) {
+                check("shape", shape);
+                return rows(shape.shape(0), m, [&](std::size_t i, double* out) {
+                    std::generate_n(out, m, [&] { return s.standard_gamma(shape(i)); });
+                });
+            },
+            "shape"_a, "m"_a)
+        .def(
+            "beta_fill",
+            [](Stream& s, const Shapes& a, const Shapes& b, std::size_t m) {
+                check_pair(a, b);
+                return rows(a.shape(0), m, [&](std::size_t i, double* out) { s.beta_fill(a(i), b(i), out, m); });
+            },
+            "a"_a, "b"_a, "m"_a)
+        .def(
+            "beta_log_odds_fill",
+            [](Stream& s, const Shapes& a, const Shapes& b, std::size_t m) {
+                check_pair(a, b);
+                return rows(a.shape(0), m, [&](std::size_t i, double* out) {
+                    std::generate_n(out, m, [&] { return s.beta_log_odds(a(i), b(i)); });
+                });
+            },
+            "a"_a, "b"_a, "m"_a);
 }
 
 }  // namespace banditree

@@ -45,7 +45,8 @@ template <class Rows>
 std::unique_ptr<Walk> with_rule(Rows rows, nb::handle rule, std::int32_t* summary) {
     if (has_twin(rule, "UCB")) {
         const nb::object c = rule.attr("c");
-        const UCB ucb{c.is_none() ? std::nan("") : attribute<double>(rule, "c"), attribute<std::string>(rule, "clock") == "global"};
+        const UCB ucb{c.is_none() ? std::nan("") : attribute<double>(rule, "c"),
+                      attribute<std::string>(rule, "clock") == "global"};
         return std::make_unique<Walker<Rows, UCB>>(std::move(rows), ucb);
     }
     if constexpr (!std::is_same_v<Rows, CountsRows>) {  // counts have no prior to sample from
@@ -69,8 +70,12 @@ Coupling coupling_of(nb::handle settings) {
     const std::size_t values = nb::len(numbers_given);
     const char* what = "the shared number needs values and chances";
     require(values > 0, what);
-    return {number(given, "shared", 0.0, 1.0), number(given, "own", 0.0, 1.0), number(given, "odds", 0.0, 1e100),
-            numbers<double>(numbers_given, values, what), numbers<double>(given.attr("chances"), values, what), values};
+    return {number(given, "shared", 0.0, 1.0),
+            number(given, "own", 0.0, 1.0),
+            number(given, "odds", 0.0, 1e100),
+            numbers<double>(numbers_given, values, what),
+            numbers<double>(given.attr("chances"), values, what),
+            values};
 }
 
 // The height of every node, checked; sets the highest one.
@@ -91,17 +96,29 @@ std::unique_ptr<Walk> joint_linear(nb::list arrays, std::size_t n_nodes, std::si
     require(nb::len(arrays) == 4 && dim > 0 && dim <= 32768, what);
     const std::size_t p = dim + 1, columns = 2 + p * (p + 1) / 2 + p;
     double* table = numbers<double>(arrays[0], n_nodes * columns, what);
-    const double *plays = numbers<double>(arrays[1], n_nodes * 2, what), *theta = numbers<double>(arrays[2], n_nodes * p, what);
+    const double *plays = numbers<double>(arrays[1], n_nodes * 2, what),
+                 *theta = numbers<double>(arrays[2], n_nodes * p, what);
     const nb::object given = arrays[3], log_prior = given.attr("log_prior");
     std::size_t top;
     const double* height = heights_of(given, n_nodes, top);
-    const std::size_t copies = nb::len(log_prior), kinds = attribute<std::size_t>(given, "kinds"), all = (top + 1) * copies;
-    require(kinds > 0 && copies <= 16000 && kinds % AdaptiveLinearRows::lanes == 0 && copies > 0 && copies % kinds == 0, what);
+    const std::size_t copies = nb::len(log_prior), kinds = attribute<std::size_t>(given, "kinds"),
+                      all = (top + 1) * copies;
+    require(kinds > 0 && copies <= 16000 && kinds % AdaptiveLinearRows::lanes == 0 && copies > 0 && copies % kinds == 0,
+            what);
     const auto array = [&](const char* name, std::size_t n) { return numbers<double>(given.attr(name), n, what); };
     const auto setting = [&](const char* name) { return number(given, name, 1e-300, 1e300); };
-    const AdaptiveLinearSettings settings{height, array("level_width", all), array("slope_width", all), array("log_prior", copies), copies,
-                                          kinds, setting("root_level_width"), setting("root_slope_width"),
-                                          setting("stray_factor"), setting("noise_share"), setting("origin_step"), coupling_of(given)};
+    const AdaptiveLinearSettings settings{height,
+                                          array("level_width", all),
+                                          array("slope_width", all),
+                                          array("log_prior", copies),
+                                          copies,
+                                          kinds,
+                                          setting("root_level_width"),
+                                          setting("root_slope_width"),
+                                          setting("stray_factor"),
+                                          setting("noise_share"),
+                                          setting("origin_step"),
+                                          coupling_of(given)};
     AdaptiveLinearRows rows(table, plays, theta, settings, dim);
     return std::make_unique<JointWalker<AdaptiveLinearRows, NoShortcut>>(std::move(rows));
 }
@@ -132,7 +149,10 @@ std::unique_ptr<Walk> make_walk(nb::handle rows_given, nb::list arrays, std::siz
     }
     const bool adaptive = belief.rfind("Adaptive", 0) == 0;
     const std::string kind = adaptive ? belief.substr(8) : belief;
-    const std::size_t n_own = kind == "LearnedGaussian" ? (adaptive ? 7 : 9) : kind == "Gaussian" ? 5 : kind == "Counts" ? 2 : 3;
+    const std::size_t n_own = kind == "LearnedGaussian" ? (adaptive ? 7 : 9)
+                              : kind == "Gaussian"      ? 5
+                              : kind == "Counts"        ? 2
+                                                        : 3;
     require(nb::len(arrays) == n_own + (adaptive ? 1 : 0), "a belief needs all of its arrays");
     require((belief == "Linear") == (dim > 0) && dim <= 32768, "dim does not fit this belief");
     auto array = [&](std::size_t i, std::size_t a_node = 1) {
@@ -144,14 +164,19 @@ std::unique_ptr<Walk> make_walk(nb::handle rows_given, nb::list arrays, std::siz
         const auto chosen = [&](const char* name) { return number(law, name, 1e-300, 1e300); };
         const double lift = chosen("stray_lift"), width = chosen("stray_width");
         if (kind == "Gaussian")
-            return joint(AdaptiveGaussian{array(0), array(1), nullptr, nullptr, array(3), array(4), lift, width, *array(2),
-                                          *array(4) / *array(3)}, set);
+            return joint(AdaptiveGaussian{array(0), array(1), nullptr, nullptr, array(3), array(4), lift, width,
+                                          *array(2), *array(4) / *array(3)},
+                         set);
         if (kind == "LearnedGaussian")
-            return joint(AdaptiveLearnedGaussian{array(0), array(1), array(2), array(3), array(4), array(5), lift, width, 1.0,
-                                                 *numbers<double>(arrays[6], 1, "learned noise needs its centre")}, set);
+            return joint(
+                AdaptiveLearnedGaussian{array(0), array(1), array(2), array(3), array(4), array(5), lift, width, 1.0,
+                                        *numbers<double>(arrays[6], 1, "learned noise needs its centre")},
+                set);
         if (kind == "Beta") {
             const double *a = array(1), *b = array(2);
-            return joint(AdaptiveBeta{reinterpret_cast<BetaRows::Node*>(array(0, 4)), a, b, chosen("level_plays"), chosen("stray_spread")}, set);
+            return joint(AdaptiveBeta{reinterpret_cast<BetaRows::Node*>(array(0, 4)), a, b, chosen("level_plays"),
+                                      chosen("stray_spread")},
+                         set);
         }
     }
     if (belief == "Beta") {
@@ -170,13 +195,14 @@ std::unique_ptr<Walk> make_walk(nb::handle rows_given, nb::list arrays, std::siz
         return with_rule(GaussianRows{array(0), array(1), array(3), array(4), {array(2)}}, rule, summary);
     if (belief == "LearnedGaussian") {
         const double* set = numbers<double>(arrays[8], 3, "learned noise needs its centre and its least values");
-        const LearnedNoise noise{array(0), array(1), array(2), array(3), array(5), array(6), array(7),
-                                 set[0],   set[1],   set[2],   n_nodes};
+        const LearnedNoise noise{array(0), array(1), array(2), array(3), array(5), array(6),
+                                 array(7), set[0],   set[1],   set[2],   n_nodes};
         return with_rule(LearnedGaussianRows{array(0), array(1), array(4), array(5), noise}, rule, summary);
     }
     if (belief == "Counts") return with_rule(CountsRows{array(0), array(1)}, rule, summary);
     if (belief == "Linear")
-        return with_rule(LinearRows{array(0, 2 + dim * dim + dim), array(1), array(2, dim), dim, attribute<double>(rows_given, "v"), n_nodes},
+        return with_rule(LinearRows{array(0, 2 + dim * dim + dim), array(1), array(2, dim), dim,
+                                    attribute<double>(rows_given, "v"), n_nodes},
                          rule, summary);
     throw nb::value_error("no such belief");
 }
@@ -196,9 +222,11 @@ bool learn_one(BoundWalk& self, std::int64_t position, nb::handle reward, nb::ha
     return true;
 }
 
-// Calls take(arm, sum, plays) for each row, up to the first whose arm or sum is not allowed. Returns its number, or `learned`.
+// Calls take(arm, sum, plays) for each row, up to the first whose arm or sum is not allowed. Returns its number, or
+// `learned`.
 template <class Take>
-std::int64_t each_row(const Walk& walk, const Positions& arms, const double* sums, const double* plays, const Take& take) {
+std::int64_t each_row(const Walk& walk, const Positions& arms, const double* sums, const double* plays,
+                      const Take& take) {
     const std::int64_t *arm = arms.data(), n = static_cast<std::int64_t>(arms.shape(0));
     for (std::int64_t i = 0; i < n; ++i) {
         const std::int64_t position = read(arm + i);
@@ -273,8 +301,8 @@ const Limits* limits_of(const BoundWalk& self, nb::object within) {
 void bind_walk(nb::module_& m) {
     plain_array = reinterpret_cast<PyTypeObject*>(nb::module_::import_("numpy").attr("ndarray").ptr());
     plain_int64 = reinterpret_cast<PyTypeObject*>(nb::module_::import_("numpy").attr("int64").ptr());
-    // `choose`, `update` and `learn_lists` take and return arms by their ids. They are called without the policy's lock, and
-    // refuse while it is held. The others take and return positions, and the caller holds the lock.
+    // `choose`, `update` and `learn_lists` take and return arms by their ids. They are called without the policy's
+    // lock, and refuse while it is held. The others take and return positions, and the caller holds the lock.
     nb::class_<BoundWalk>(m, "Walk", nb::is_weak_referenceable())
         .def(
             "__init__",
@@ -289,21 +317,27 @@ void bind_walk(nb::module_& m) {
                 require(n_nodes > 0 && n_nodes < most && start.shape(0) == n_nodes + 1 && content.shape(0) == n_nodes &&
                             n_arms <= n_nodes && nb::len(arms) == n_arms,
                         "arms, start, parent, content and node_of do not fit together");
-                const Tree tree{start.data(), parent.data(), content.data(), node_of.data(),
-                                static_cast<std::int32_t>(n_arms), static_cast<std::int32_t>(n_nodes)};
+                const Tree tree{start.data(),
+                                parent.data(),
+                                content.data(),
+                                node_of.data(),
+                                static_cast<std::int32_t>(n_arms),
+                                static_cast<std::int32_t>(n_nodes)};
                 require_tree(tree);
                 nb::object arrays = rows.attr("native_arrays")(), summary = given.attr("summary");
                 nb::object stream = given.attr("rng");
                 Stream* rng = nullptr;
                 if (stream.is_none() || !nb::try_cast(stream, rng)) throw nb::type_error("rng must be a Stream");
-                auto walk = make_walk(rows, nb::cast<nb::list>(arrays), n_nodes, rule, representatives(summary, rule, n_nodes));
+                auto walk =
+                    make_walk(rows, nb::cast<nb::list>(arrays), n_nodes, rule, representatives(summary, rule, n_nodes));
                 walk->tree = tree;
                 walk->rng = rng;
                 walk->explore = number(given, "explore", 0.0, 1.0);
                 walk->fade_every = attribute<std::int64_t>(given.attr("fading"), "every");
                 walk->fade_factor = number(given.attr("fading"), "factor", 1e-300, 1.0);
                 require(walk->fade_every >= 0, "fading.every must not be negative");
-                new (self) BoundWalk{std::move(walk), nb::make_tuple(shape, arrays, summary, stream), arms, position_of};
+                new (self)
+                    BoundWalk{std::move(walk), nb::make_tuple(shape, arrays, summary, stream), arms, position_of};
             },
             nb::arg("walk"))
         .def_prop_ro("evaluations", [](const BoundWalk& self) { return self.walk->evaluations; })
@@ -314,14 +348,16 @@ void bind_walk(nb::module_& m) {
                 require(rewards >= 0 && rewards <= self.walk->fade_every, "since_faded must be from 0 to fade_every");
                 self.walk->since_faded = rewards;
             })
-        .def("forget", [](BoundWalk& self, double factor) { self.walk->forget(factor); }, nb::arg("factor"))
+        .def(
+            "forget", [](BoundWalk& self, double factor) { self.walk->forget(factor); }, nb::arg("factor"))
         .def("reset", [](BoundWalk& self) { self.walk->reset(); })
         .def(
             "wins",
             [](BoundWalk& self, nb::object within, nb::handle context, std::int32_t arm) -> nb::object {
                 const double* x;
                 const Limits* limits = limits_of(self, within);
-                require(to_context(context, self, x) && arm >= -1 && arm < self.walk->tree.n_arms, "no such arm, or context");
+                require(to_context(context, self, x) && arm >= -1 && arm < self.walk->tree.n_arms,
+                        "no such arm, or context");
                 require(arm < 0 || !limits || limits->allows(arm), "the arm must be allowed");
                 std::vector<double> chances;
                 bool known;
@@ -344,7 +380,8 @@ void bind_walk(nb::module_& m) {
             [](BoundWalk& self, Doubles context, Positions copies, Positions nodes) {
                 std::vector<double> weight, variance;
                 require(self.walk->copies(weight, variance), "this belief has no copies to show");
-                require(context.ndim() == 1 && context.shape(0) == self.walk->dim() && aligned(context.data()), "the context does not fit");
+                require(context.ndim() == 1 && context.shape(0) == self.walk->dim() && aligned(context.data()),
+                        "the context does not fit");
                 const std::size_t n = nodes.shape(0), m = copies.shape(0);
                 for (std::size_t i = 0; i < n; ++i)
                     require(nodes.data()[i] >= 0 && nodes.data()[i] < self.walk->tree.n_nodes, "there is no such node");
@@ -352,7 +389,8 @@ void bind_walk(nb::module_& m) {
                 for (std::size_t i = 0; i < m; ++i) {
                     const std::int64_t copy = copies.data()[i];
                     require(copy >= 0 && copy < static_cast<std::int64_t>(weight.size()), "there is no such copy");
-                    self.walk->believed(context.data(), static_cast<std::size_t>(copy), nodes.data(), n, out.data() + i * 5 * n);
+                    self.walk->believed(context.data(), static_cast<std::size_t>(copy), nodes.data(), n,
+                                        out.data() + i * 5 * n);
                 }
                 return doubles_of(out, {m, 5, n});
             },
@@ -361,7 +399,8 @@ void bind_walk(nb::module_& m) {
             "moments",
             [](BoundWalk& self, std::int32_t node, nb::handle context) {
                 const double* x;
-                require(node >= 0 && node < self.walk->tree.n_nodes && to_context(context, self, x), "no such node, or context");
+                require(node >= 0 && node < self.walk->tree.n_nodes && to_context(context, self, x),
+                        "no such node, or context");
                 const auto [mean, sd] = self.walk->moments(node, x);
                 return nb::make_tuple(mean, sd);
             },
@@ -421,7 +460,8 @@ void bind_walk(nb::module_& m) {
                 return true;
             },
             nb::arg("arms").none(), nb::arg("rewards").none(), nb::arg("contexts").none())
-        .def("learn", &learn, nb::arg("arms").noconvert(), nb::arg("rewards"), nb::arg("plays").none(), nb::arg("contexts").none())
+        .def("learn", &learn, nb::arg("arms").noconvert(), nb::arg("rewards"), nb::arg("plays").none(),
+             nb::arg("contexts").none())
         .def(
             "limits",
             [](BoundWalk& self, Positions arms, bool only) {

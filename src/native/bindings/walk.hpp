@@ -13,8 +13,8 @@ namespace banditree {
 struct BoundWalk {
     std::unique_ptr<Walk> walk;
     nanobind::object keep;
-    nanobind::tuple arms;         // (arms,) their ids
-    nanobind::dict position_of;   // id -> position
+    nanobind::tuple arms;              // (arms,) their ids
+    nanobind::dict position_of;        // id -> position
     std::vector<double> context = {};  // scratch: a copy of the current context, or contexts
     bool is_held = false;  // whether somebody has the policy to themselves, so that single steps are refused
 };

@@ -45,7 +45,8 @@ struct Merged {
             if (table[at] == none) {
                 if (2 * (x.size() + 1) > table.size()) {
                     table.assign(2 * table.size(), none);
-                    for (std::size_t c = 0; c < x.size(); ++c) table[probe(table, x[c], y[c])] = static_cast<std::uint32_t>(c);
+                    for (std::size_t c = 0; c < x.size(); ++c)
+                        table[probe(table, x[c], y[c])] = static_cast<std::uint32_t>(c);
                     at = probe(table, u, v);
                 }
                 table[at] = static_cast<std::uint32_t>(x.size());
@@ -62,7 +63,8 @@ struct Merged {
     static constexpr std::uint32_t none = 0xffffffff;
     std::size_t probe(const std::vector<std::uint32_t>& table, double u, double v) const {
         const std::uint64_t mixed = to_bits(u) * 0x9e3779b97f4a7c15 ^ to_bits(v);
-        std::size_t at = static_cast<std::size_t>((mixed ^ mixed >> 29) * 0xbf58476d1ce4e5b9 >> 20) & (table.size() - 1);
+        std::size_t at =
+            static_cast<std::size_t>((mixed ^ mixed >> 29) * 0xbf58476d1ce4e5b9 >> 20) & (table.size() - 1);
         while (table[at] != none && !(x[table[at]] == u && y[table[at]] == v)) at = (at + 1) & (table.size() - 1);
         return at;
     }

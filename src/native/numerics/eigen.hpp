@@ -18,7 +18,9 @@ inline void eigenvectors(double* a, double* vectors, std::size_t d) {
         for (std::size_t p = 0; p < d; ++p) {
             for (std::size_t q = p + 1; q < d; ++q) {
                 const double off = a[p * d + q];
-                if (!(std::fabs(off) > 1e-18 * std::sqrt(std::fabs(a[p * d + p] * a[q * d + q])) && std::fabs(off) > 1e-300)) continue;
+                if (!(std::fabs(off) > 1e-18 * std::sqrt(std::fabs(a[p * d + p] * a[q * d + q])) &&
+                      std::fabs(off) > 1e-300))
+                    continue;
                 done = false;
                 const double theta = (a[q * d + q] - a[p * d + p]) / (2.0 * off);
                 const double t = (theta < 0.0 ? -1.0 : 1.0) / (std::fabs(theta) + std::sqrt(theta * theta + 1.0));

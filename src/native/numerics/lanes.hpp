@@ -6,8 +6,8 @@
 
 namespace banditree {
 
-// e^x and e^x - 1 for x <= 700 (below -700 as at -700), both to full precision: with x = k ln 2 + r they are 2^k + 2^k (e^r - 1) and
-// (2^k - 1) + 2^k (e^r - 1).
+// e^x and e^x - 1 for x <= 700 (below -700 as at -700), both to full precision: with x = k ln 2 + r they are 2^k + 2^k
+// (e^r - 1) and (2^k - 1) + 2^k (e^r - 1).
 struct Powers {
     double exp, exp_minus_one;
 };
@@ -16,7 +16,8 @@ BANDITREE_INLINE inline Powers powers_lane(double x) {
     x = x < -700.0 ? -700.0 : x;
     const double turns = x * 1.4426950408889634 + round, steps = turns - round;
     const double r = (x - steps * ln2_high) - steps * ln2_low, q = r * r;
-    const double even = 1. / 2 + q * (1. / 24 + q * (1. / 720 + q * (1. / 40320 + q * (1. / 3628800 + q * (1. / 479001600)))));
+    const double even =
+        1. / 2 + q * (1. / 24 + q * (1. / 720 + q * (1. / 40320 + q * (1. / 3628800 + q * (1. / 479001600)))));
     const double odd = 1. / 6 + q * (1. / 120 + q * (1. / 5040 + q * (1. / 362880 + q * (1. / 39916800))));
     const double two_to_k = from_bits((to_bits(turns) << 52) + 0x3ff0000000000000);
     const double rise = two_to_k * (r + q * (even + r * odd));
@@ -43,8 +44,8 @@ BANDITREE_INLINE inline double ln_one_plus(double x) {
     return ln_lane(y) - ((y - 1.0) - x) / y;
 }
 
-// 1 over the cube root of x >= 1e-300: a third of the exponent, to 4%, and two steps of the series in 1 - x r^3. Without
-// divisions, which take long in vectors.
+// 1 over the cube root of x >= 1e-300: a third of the exponent, to 4%, and two steps of the series in 1 - x r^3.
+// Without divisions, which take long in vectors.
 BANDITREE_INLINE inline double inverse_cbrt_lane(double x) {
     constexpr std::uint64_t two_to_52 = 0x4330000000000000;
     const double upper_half = from_bits((to_bits(x) >> 32) | two_to_52) - 0x1p52;

@@ -67,8 +67,10 @@ inline double exp(double x) {
     const std::int64_t k = static_cast<std::int64_t>(turns + (turns < 0.0 ? -0.5 : 0.5));
     const double steps = static_cast<double>(k);
     const double r = (x - steps * ln2_high) - steps * ln2_low, q = r * r;
-    const double even = 1. / 2 + q * (1. / 24 + q * (1. / 720 + q * (1. / 40320 + q * (1. / 3628800 + q * (1. / 479001600)))));
-    const double odd = 1. / 6 + q * (1. / 120 + q * (1. / 5040 + q * (1. / 362880 + q * (1. / 39916800 + q * (1. / 6227020800)))));
+    const double even =
+        1. / 2 + q * (1. / 24 + q * (1. / 720 + q * (1. / 40320 + q * (1. / 3628800 + q * (1. / 479001600)))));
+    const double odd =
+        1. / 6 + q * (1. / 120 + q * (1. / 5040 + q * (1. / 362880 + q * (1. / 39916800 + q * (1. / 6227020800)))));
     const double power = 1.0 + (r + q * (even + r * odd));
     const std::int64_t half = k / 2;
     const auto two_to = [](std::int64_t n) { return from_bits(static_cast<std::uint64_t>(n + 1023) << 52); };
@@ -110,7 +112,8 @@ inline double ln_gamma(double x) {
     double below = 1.0;
     for (; x < 10.0; x += 1.0) below *= x;
     const double i = 1.0 / x, q = i * i;
-    const double series = i * (1. / 12 - q * (1. / 360 - q * (1. / 1260 - q * (1. / 1680 - q * (1. / 1188 - q * (691. / 360360))))));
+    const double series =
+        i * (1. / 12 - q * (1. / 360 - q * (1. / 1260 - q * (1. / 1680 - q * (1. / 1188 - q * (691. / 360360))))));
     return (x - 0.5) * ln(x) - x + 0.91893853320467274178 + series - ln(below);
 }
 

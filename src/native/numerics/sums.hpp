@@ -10,13 +10,13 @@
 
 namespace banditree {
 
-// out[l] = factor[0] row_0[l] + factor[1] row_1[l] + ..., for n columns; rows are `stride` apart. Terms are added in order,
-// so a column gets the bits of a plain loop over its terms. 4 F columns are summed at once, in registers: with fewer, an
-// addition waits for the one before, and more do not fit. The remaining columns go in smaller groups. `from_zero` replaces
-// sums below 0 by 0.
+// out[l] = factor[0] row_0[l] + factor[1] row_1[l] + ..., for n columns; rows are `stride` apart. Terms are added in
+// order, so a column gets the bits of a plain loop over its terms. 4 F columns are summed at once, in registers: with
+// fewer, an addition waits for the one before, and more do not fit. The remaining columns go in smaller groups.
+// `from_zero` replaces sums below 0 by 0.
 template <bool from_zero = false, std::size_t F = 5>
-BANDITREE_INLINE inline void weighted_sum(const double* factor, const double* row, std::size_t n_rows, std::size_t stride,
-                                          double* __restrict out, std::size_t n) {
+BANDITREE_INLINE inline void weighted_sum(const double* factor, const double* row, std::size_t n_rows,
+                                          std::size_t stride, double* __restrict out, std::size_t n) {
     for (; n >= 4 * F; n -= 4 * F, row += 4 * F, out += 4 * F) {
         Four sum[F] = {};
         for (std::size_t r = 0; r < n_rows; ++r) {
@@ -51,9 +51,9 @@ BANDITREE_INLINE inline double highest(const double* x, std::size_t n) {
     return top[0];
 }
 
-// The same for m adjacent columns of k >= 1 numbers, without branches: the highest of each, (m,), the position of the last
-// number that is not below it, and how many are not: one if there is no tie, more if NaN is among them. The positions need
-// no particular initial value, but are read.
+// The same for m adjacent columns of k >= 1 numbers, without branches: the highest of each, (m,), the position of the
+// last number that is not below it, and how many are not: one if there is no tie, more if NaN is among them. The
+// positions need no particular initial value, but are read.
 BANDITREE_INLINE inline void highest_of_columns(const double* x, std::size_t k, std::size_t m, double* __restrict top,
                                                 std::int32_t* __restrict place, std::int32_t* __restrict n_ties) {
     for (std::size_t j = 0; j < m; ++j) top[j] = x[j], n_ties[j] = 0;
@@ -71,8 +71,8 @@ BANDITREE_INLINE inline void highest_of_columns(const double* x, std::size_t k, 
     }
 }
 
-// The position of the highest of n numbers, ties at random; -1 if one is NaN. For long arrays the highest is found first,
-// without branches, and then the few numbers that are not below it.
+// The position of the highest of n numbers, ties at random; -1 if one is NaN. For long arrays the highest is found
+// first, without branches, and then the few numbers that are not below it.
 inline std::int32_t highest_place(const double* x, std::size_t n, Stream& rng) {
     double top = n < 8 ? x[0] : highest(x, n);
     std::size_t place = 0;

@@ -1,6 +1,6 @@
-// Compiles loops twice: for any processor of its kind, and for one with 256-bit vectors, which is detected when the module is
-// loaded. The results are the same bits: sums, products, quotients and roots are rounded equally in vectors of any width, and
-// fused operations stay off.
+// Compiles loops twice: for any processor of its kind, and for one with 256-bit vectors, which is detected when the
+// module is loaded. The results are the same bits: sums, products, quotients and roots are rounded equally in vectors
+// of any width, and fused operations stay off.
 #pragma once
 
 #include <atomic>
@@ -29,7 +29,8 @@
 #define BANDITREE_UNROLL
 #endif
 
-// Says that no number which the next loop writes is read in another turn. Compilers find out for few arrays, and else give up.
+// Says that no number which the next loop writes is read in another turn. Compilers find out for few arrays, and else
+// give up.
 #if defined(__clang__)
 #define BANDITREE_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
 #elif defined(__GNUC__)
@@ -93,7 +94,8 @@ BANDITREE_WIDER void in_wider_vectors(const Loops& loops) {
     loops();
 }
 
-// Runs `loops`, a function object marked BANDITREE_INLINE like everything it calls: only inlined code is compiled twice.
+// Runs `loops`, a function object marked BANDITREE_INLINE like everything it calls: only inlined code is compiled
+// twice.
 template <class Loops>
 void in_vectors(const Loops& loops) {
     if (wider_vectors.load(std::memory_order_relaxed))

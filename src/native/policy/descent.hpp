@@ -23,8 +23,8 @@ template <class Rows, class Rule>
 struct Walker final : CommonWalk<Rows> {
     static constexpr std::size_t block = 65536;  // most scores in memory when many decisions are made together
     using Common = CommonWalk<Rows>;
-    using Walk::evaluations, Walk::explore, Walk::fade_every, Walk::rng, Walk::tree;
     using Common::explores, Common::fade, Common::find, Common::path, Common::pick_any, Common::rows;
+    using Walk::evaluations, Walk::explore, Walk::fade_every, Walk::rng, Walk::tree;
     Rule rule;
     Shortcut<Rows, Rule> shortcut;
     std::vector<double> scores, column, prepared, best;  // scratch: (k, m), (k,), (m, stride) and (m,)
@@ -126,8 +126,8 @@ struct Walker final : CommonWalk<Rows> {
         return true;
     }
 
-    // Where nothing is drawn, the scores that decide are those that the probabilities come from: computed in another way
-    // they may differ in their last digit, and nearly equal children would have another winner.
+    // Where nothing is drawn, the scores that decide are those that the probabilities come from: computed in another
+    // way they may differ in their last digit, and nearly equal children would have another winner.
     bool wins(const Limits* limits, const double* context, std::int32_t arm, std::vector<double>& out) override {
         if constexpr (Rule::draws) return false;
         const Decisions one = prepare(context, nullptr, 1);
@@ -136,7 +136,8 @@ struct Walker final : CommonWalk<Rows> {
             out.clear();
             for (std::size_t i = 0; i + 1 < path.size(); ++i) {
                 if (!share_listed(limits, path[i], one)) return false;
-                out.push_back(scores[static_cast<std::size_t>(std::lower_bound(among.begin(), among.end(), path[i + 1]) - among.begin())]);
+                out.push_back(scores[static_cast<std::size_t>(
+                    std::lower_bound(among.begin(), among.end(), path[i + 1]) - among.begin())]);
             }
             return true;
         }
@@ -187,7 +188,7 @@ struct Walker final : CommonWalk<Rows> {
         std::vector<std::int32_t> touched;
         for (std::size_t i = 0; i < n; ++i) {
             observe_one(static_cast<std::int32_t>(arms[i]), rewards[i], plays ? plays[i] : 1.0,
-                    contexts ? contexts + i * rows.dim() : nullptr);
+                        contexts ? contexts + i * rows.dim() : nullptr);
             if constexpr (Rule::summarises) touched.insert(touched.end(), path.begin(), path.end() - 1);
         }
         if constexpr (Rule::summarises && shares_means<Rows>) return summarise_all();
@@ -200,7 +201,8 @@ struct Walker final : CommonWalk<Rows> {
 
     void learn_sums(const Sum* of_arm) override {
         std::vector<Sum> sums(static_cast<std::size_t>(tree.n_nodes));
-        for (std::int32_t arm = 0; arm < tree.n_arms; ++arm) sums[static_cast<std::size_t>(tree.node_of[arm])] = of_arm[arm];
+        for (std::int32_t arm = 0; arm < tree.n_arms; ++arm)
+            sums[static_cast<std::size_t>(tree.node_of[arm])] = of_arm[arm];
         for (std::int32_t node = tree.n_nodes; node-- > 0;) {
             const Sum here = sums[static_cast<std::size_t>(node)];
             if (here.count == 0.0) continue;
@@ -288,7 +290,8 @@ struct Walker final : CommonWalk<Rows> {
         rule.score_some(tree, rows, node, limits, among, one, *rng, scores.data());
     }
 
-    // Lists the children of a node, and writes the probability of each into `scores`: ties share it. False if a score is NaN.
+    // Lists the children of a node, and writes the probability of each into `scores`: ties share it. False if a score
+    // is NaN.
     bool share_listed(const Limits* limits, std::int32_t node, const Decisions& one) {
         list_children(limits, node);
         const std::size_t k = among.size();
@@ -297,7 +300,8 @@ struct Walker final : CommonWalk<Rows> {
         for (std::size_t i = 0; i < k; ++i)
             if (std::isnan(scores[i])) return false;
         const double top = *std::max_element(scores.begin(), scores.begin() + static_cast<std::ptrdiff_t>(k));
-        const auto n_best = static_cast<double>(std::count(scores.begin(), scores.begin() + static_cast<std::ptrdiff_t>(k), top));
+        const auto n_best =
+            static_cast<double>(std::count(scores.begin(), scores.begin() + static_cast<std::ptrdiff_t>(k), top));
         for (std::size_t i = 0; i < k; ++i) scores[i] = scores[i] == top ? 1.0 / n_best : 0.0;
         return true;
     }
@@ -309,7 +313,8 @@ struct Walker final : CommonWalk<Rows> {
         std::iota(order.begin(), order.end(), 0);
         for (std::size_t i = 0; i < k; ++i)
             if (std::isnan(scores[i])) return false;
-        std::stable_sort(order.begin(), order.end(), [this](std::size_t i, std::size_t j) { return scores[i] > scores[j]; });
+        std::stable_sort(order.begin(), order.end(),
+                         [this](std::size_t i, std::size_t j) { return scores[i] > scores[j]; });
         for (std::size_t from = 0, to; from < k; from = to) {
             for (to = from + 1; to < k && scores[order[to]] == scores[order[from]];) ++to;
             for (std::size_t i = to - 1; i > from; --i) std::swap(order[i], order[from + rng->integers(i - from + 1)]);
@@ -325,7 +330,8 @@ struct Walker final : CommonWalk<Rows> {
         const std::size_t stride = rows.stride();
         if (prepared.size() < m * stride) prepared.resize(m * stride);
         for (std::size_t j = 0; stride && j < m; ++j)
-            rows.prepare(contexts + (who ? static_cast<std::size_t>(who[j]) : 0) * rows.dim(), prepared.data() + j * stride);
+            rows.prepare(contexts + (who ? static_cast<std::size_t>(who[j]) : 0) * rows.dim(),
+                         prepared.data() + j * stride);
         return {m, prepared.data(), stride};
     }
 

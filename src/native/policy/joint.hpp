@@ -1,5 +1,6 @@
-// Chooses among all arms at once, from beliefs that depend on the whole tree, and learns along the paths of the arms played.
-// Twin of the part of banditree/policy/descent.py for beliefs that are `joint`, draw for draw unless a shortcut is taken.
+// Chooses among all arms at once, from beliefs that depend on the whole tree, and learns along the paths of the arms
+// played. Twin of the part of banditree/policy/descent.py for beliefs that are `joint`, draw for draw unless a shortcut
+// is taken.
 #pragma once
 
 #include <algorithm>
@@ -17,8 +18,8 @@ namespace banditree {
 template <class Rows, class Shortcut>
 struct JointWalker final : CommonWalk<Rows> {
     using Common = CommonWalk<Rows>;
-    using Walk::evaluations, Walk::rng, Walk::tree;
     using Common::explores, Common::fade, Common::find, Common::path, Common::pick_any, Common::rows;
+    using Walk::evaluations, Walk::rng, Walk::tree;
     Shortcut shortcut;
 
     explicit JointWalker(Rows rows_) : Common(std::move(rows_)) {}
@@ -70,7 +71,8 @@ struct JointWalker final : CommonWalk<Rows> {
 
     void learn(const std::int64_t* arms, const double* rewards, const double* plays, const double* contexts,
                std::size_t n) override {
-        if (n > Rows::largest_batch + static_cast<std::size_t>(tree.n_arms) / 16) rows.reset();  // one pass over the tree is faster
+        if (n > Rows::largest_batch + static_cast<std::size_t>(tree.n_arms) / 16)
+            rows.reset();  // one pass over the tree is faster
         for (std::size_t i = 0; i < n; ++i)
             observe(static_cast<std::int32_t>(arms[i]), rewards[i], plays ? plays[i] : 1.0,
                     contexts ? contexts + i * rows.dim() : nullptr);
@@ -84,7 +86,8 @@ struct JointWalker final : CommonWalk<Rows> {
         return Rows::contextual;
     }
 
-    bool believed(const double* context, std::size_t copy, const std::int64_t* nodes, std::size_t n, double* out) override {
+    bool believed(const double* context, std::size_t copy, const std::int64_t* nodes, std::size_t n,
+                  double* out) override {
         if constexpr (Rows::contextual) {
             rows.bring_up_to_date(tree);
             rows.look_at_all(tree, context, copy);
@@ -118,10 +121,12 @@ struct JointWalker final : CommonWalk<Rows> {
 
     std::int32_t best(const Limits* limits) {
         score(limits);
-        return tree.content[among[static_cast<std::size_t>(std::max_element(scores.begin(), scores.end()) - scores.begin())]];
+        return tree
+            .content[among[static_cast<std::size_t>(std::max_element(scores.begin(), scores.end()) - scores.begin())]];
     }
 
-    // Draws once for each allowed arm, all with one number in common, and once more for the one that is the stray, if any is.
+    // Draws once for each allowed arm, all with one number in common, and once more for the one that is the stray, if
+    // any is.
     void score(const Limits* limits) {
         list_arms(limits);
         evaluations += static_cast<std::int64_t>(among.size());

@@ -12,8 +12,8 @@
 
 namespace banditree {
 
-// Only the paths of the arms named are visited, never the whole tree. A cluster cannot be chosen once all its children are
-// excluded, or until one of them is allowed.
+// Only the paths of the arms named are visited, never the whole tree. A cluster cannot be chosen once all its children
+// are excluded, or until one of them is allowed.
 struct Limits {
     using Children = std::vector<std::int32_t>;
     bool only;                                          // the arms named are those allowed, not those excluded

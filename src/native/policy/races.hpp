@@ -1,5 +1,5 @@
-// The probability that an arm has the highest draw, averaged over the copies of a belief. The race of each copy is kept until
-// the next reward; some arms may be excluded from it without a new one.
+// The probability that an arm has the highest draw, averaged over the copies of a belief. The race of each copy is kept
+// until the next reward; some arms may be excluded from it without a new one.
 #pragma once
 
 #include <algorithm>
@@ -20,26 +20,32 @@ template <class Rows>
 class Races {
   public:
     // The probability of an arm if it is given, else of every arm: (1,) or (arms,).
-    void wins(const Tree& tree, Rows& rows, const Limits* limits, const double* context, std::int32_t arm, std::vector<double>& out) {
+    void wins(const Tree& tree, Rows& rows, const Limits* limits, const double* context, std::int32_t arm,
+              std::vector<double>& out) {
         rows.bring_up_to_date(tree);
         const bool few = limits && !limits->only && limits->arms.size() <= most_excluded;
-        for (const bool by_subtraction : {true, false}) {  // arms that are excluded are subtracted from the table of all, where that will do
+        for (const bool by_subtraction :
+             {true, false}) {  // arms that are excluded are subtracted from the table of all, where that will do
             if (by_subtraction && limits && !few) continue;
             Table& table = by_subtraction ? all : limited;
             prepare(tree, rows, by_subtraction ? nullptr : limits, context, table);
             excluded.clear();
             if (limits && by_subtraction)
-                for (const std::int32_t gone : limits->arms) excluded.push_back(table.class_of[static_cast<std::size_t>(gone)]);
-            if (arm >= 0 ? one_wins(table, table.class_of[static_cast<std::size_t>(arm)], out) : all_win(tree, limits, table, out)) return;
+                for (const std::int32_t gone : limits->arms)
+                    excluded.push_back(table.class_of[static_cast<std::size_t>(gone)]);
+            if (arm >= 0 ? one_wins(table, table.class_of[static_cast<std::size_t>(arm)], out)
+                         : all_win(tree, limits, table, out))
+                return;
         }
     }
 
   private:
     static constexpr double negligible = 1e-6;  // NEGLIGIBLE in adaptive.py
-    static constexpr double tolerance = 1e-9, worst = 1e-4;  // of all probabilities, and of a race however little it weighs
+    static constexpr double tolerance = 1e-9,
+                            worst = 1e-4;         // of all probabilities, and of a race however little it weighs
     static constexpr double least_chance = 5e-8;  // of a copy and a shared number together
     static constexpr double infinity = std::numeric_limits<double>::infinity();
-    static constexpr double never = 1e-300;                   // a chance that is too small for a double
+    static constexpr double never = 1e-300;  // a chance that is too small for a double
     static constexpr std::size_t most_excluded = 64;
     static constexpr std::size_t none = static_cast<std::size_t>(-1);
 
@@ -93,7 +99,9 @@ class Races {
         out.assign(static_cast<std::size_t>(tree.n_arms), 0.0);
         double total = 0.0;
         for (std::int32_t i = 0; i < tree.n_arms; ++i)
-            if (!limits || limits->allows(i)) total += out[static_cast<std::size_t>(i)] = std::max(won[table.class_of[static_cast<std::size_t>(i)]], never);
+            if (!limits || limits->allows(i))
+                total += out[static_cast<std::size_t>(i)] =
+                    std::max(won[table.class_of[static_cast<std::size_t>(i)]], never);
         for (double& chance : out) chance /= total;
         return true;
     }
@@ -113,7 +121,8 @@ class Races {
         table.field.lay_out(table.size);
         std::vector<std::size_t> order(rows.copies());
         std::iota(order.begin(), order.end(), std::size_t{0});
-        std::sort(order.begin(), order.end(), [&](std::size_t i, std::size_t j) { return rows.weight(i) < rows.weight(j); });
+        std::sort(order.begin(), order.end(),
+                  [&](std::size_t i, std::size_t j) { return rows.weight(i) < rows.weight(j); });
         double left_out = 0.0, kept = 0.0;
         for (const std::size_t copy : order) {
             const double weight = rows.weight(copy);
@@ -152,13 +161,14 @@ class Races {
         for (std::size_t v = 0; v < coupling.values; ++v) {
             const double weight = coupling.chances[v] * copy.weight, chance = coupling.chances[v] / kept;
             if (weight < least_chance) continue;
-            copy.races.push_back({chance, Race(draws, field, copy.strays, coupling.shared * coupling.numbers[v], coupling.own,
-                                               std::min(tolerance / weight, worst))});
+            copy.races.push_back({chance, Race(draws, field, copy.strays, coupling.shared * coupling.numbers[v],
+                                               coupling.own, std::min(tolerance / weight, worst))});
         }
     }
 
     // Finds the classes of the arms that may be chosen; returns a leaf of each.
-    std::vector<std::int32_t> list_classes(const Tree& tree, const Rows& rows, const Limits* limits, Table& table) const {
+    std::vector<std::int32_t> list_classes(const Tree& tree, const Rows& rows, const Limits* limits,
+                                           Table& table) const {
         std::size_t places = 64;
         while (places < 2 * static_cast<std::size_t>(tree.n_arms)) places *= 2;
         std::vector<std::size_t> found(places, none);  // classes by what makes arms equal: linear probing
@@ -170,8 +180,9 @@ class Races {
             if (limits && !limits->allows(arm)) continue;
             const std::int32_t leaf = tree.node_of[arm];
             const Group kind = rows.group(tree, leaf);
-            const std::uint64_t mixed = (to_bits(kind.plays) * 0x9e3779b97f4a7c15 ^ to_bits(kind.total)) * 0xbf58476d1ce4e5b9 ^
-                                        static_cast<std::uint64_t>(kind.node) * 0x94d049bb133111eb;
+            const std::uint64_t mixed =
+                (to_bits(kind.plays) * 0x9e3779b97f4a7c15 ^ to_bits(kind.total)) * 0xbf58476d1ce4e5b9 ^
+                static_cast<std::uint64_t>(kind.node) * 0x94d049bb133111eb;
             std::size_t at = static_cast<std::size_t>((mixed ^ mixed >> 29) * 0xbf58476d1ce4e5b9 >> 20) & (places - 1);
             while (found[at] != none && !(kinds[found[at]] == kind)) at = (at + 1) & (places - 1);
             if (found[at] == none) {
@@ -184,8 +195,10 @@ class Races {
         return in_order(kinds, members, table);
     }
 
-    // Puts classes with the same evidence next to each other: in all clusters their strays are the same, and computed once.
-    std::vector<std::int32_t> in_order(const std::vector<Group>& kinds, const std::vector<std::int32_t>& members, Table& table) const {
+    // Puts classes with the same evidence next to each other: in all clusters their strays are the same, and computed
+    // once.
+    std::vector<std::int32_t> in_order(const std::vector<Group>& kinds, const std::vector<std::int32_t>& members,
+                                       Table& table) const {
         std::vector<std::size_t> order(kinds.size()), place(kinds.size());
         std::iota(order.begin(), order.end(), std::size_t{0});
         std::sort(order.begin(), order.end(), [&](std::size_t i, std::size_t j) {
@@ -193,7 +206,8 @@ class Races {
         });
         std::vector<std::int32_t> ordered;
         std::vector<double> size;
-        for (const std::size_t i : order) place[i] = ordered.size(), ordered.push_back(members[i]), size.push_back(table.size[i]);
+        for (const std::size_t i : order)
+            place[i] = ordered.size(), ordered.push_back(members[i]), size.push_back(table.size[i]);
         table.size = size;
         for (std::size_t& of : table.class_of) of = of == none ? none : place[of];
         return ordered;

@@ -1,4 +1,5 @@
-// The interface of the walks, and what they share whatever their rule: exploring, checking rewards, fading, finding paths.
+// The interface of the walks, and what they share whatever their rule: exploring, checking rewards, fading, finding
+// paths.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +15,7 @@
 namespace banditree {
 
 constexpr double largest = 1e100, largest_context = 1e30;  // MAX_REWARD and MAX_CONTEXT in errors/checks.py
-constexpr double most_plays = 1e15;  // MAX_PLAYS in errors/checks.py: in one row of a batch
+constexpr double most_plays = 1e15;                        // MAX_PLAYS in errors/checks.py: in one row of a batch
 
 // Rewards of an arm or a node: how many, and their sum.
 struct Sum {
@@ -32,17 +33,19 @@ struct Walk {
     virtual std::int32_t choose_within(const Limits& limits, const double* context) = 0;
     virtual bool choose_many(const double* contexts, std::size_t m, std::int32_t* found) = 0;
     // Chooses k different arms, best first, with one draw per node: (k,). There are at least k; limits may be null.
-    virtual bool slate(const Limits* limits, const double* context, std::size_t k, std::vector<std::int32_t>& found) = 0;
+    virtual bool slate(const Limits* limits, const double* context, std::size_t k,
+                       std::vector<std::int32_t>& found) = 0;
     virtual void update(std::int32_t arm, double reward, const double* context) = 0;
     // The same for n rows, each the sum of plays[i] rewards of one arm (one if plays is null), contexts end to end.
     virtual void learn(const std::int64_t* arms, const double* rewards, const double* plays, const double* contexts,
                        std::size_t n) = 0;
-    // Whether n rows are learned faster by summing them per arm and then making one pass over the tree, by `learn_sums`.
+    // Whether n rows are learned faster by summing them per arm and then making one pass over the tree, by
+    // `learn_sums`.
     virtual bool learns_sums(std::size_t) const { return false; }
     // Learns what each arm got: (arms,).
     virtual void learn_sums(const Sum*) {}
-    // The probabilities of the steps to an arm if it is given, else that of every arm: (steps,) or (arms,). False if only
-    // Python computes them.
+    // The probabilities of the steps to an arm if it is given, else that of every arm: (steps,) or (arms,). False if
+    // only Python computes them.
     virtual bool wins(const Limits*, const double*, std::int32_t, std::vector<double>&) { return false; }
     // The weight of each copy and the variance of its noise, for beliefs that are kept in copies and take contexts.
     virtual bool copies(std::vector<double>&, std::vector<double>&) { return false; }
@@ -54,22 +57,23 @@ struct Walk {
     virtual void forget(double factor) = 0;
     // Forgets what was derived from the evidence, because Python has changed it.
     virtual void reset() = 0;
-    // Nodes with at least this many children are walked by an exact shortcut, if there is one; the largest int turns off
-    // all shortcuts, also those that do not depend on the width.
+    // Nodes with at least this many children are walked by an exact shortcut, if there is one; the largest int turns
+    // off all shortcuts, also those that do not depend on the width.
     virtual std::int32_t& min_wide() = 0;
 
     bool supports(double reward) const { return std::fabs(reward) <= largest && reward >= low && reward <= high; }
 
     // Whether this can be the sum of this many rewards. An infinite bound stays infinite.
     bool allows(double sum, double plays) const {
-        return plays > 0.0 && plays <= most_plays && std::fabs(sum) <= largest && sum >= low * plays && sum <= high * plays;
+        return plays > 0.0 && plays <= most_plays && std::fabs(sum) <= largest && sum >= low * plays &&
+               sum <= high * plays;
     }
 
     const double low, high;  // the lowest and highest reward that the belief allows
     Tree tree;
     Stream* rng = nullptr;
     std::int64_t fade_every = 0, since_faded = 0;  // rewards between two steps of fading, 0 for none; since the last
-    double fade_factor = 1.0;      // by which a step multiplies all evidence
+    double fade_factor = 1.0;                      // by which a step multiplies all evidence
     double explore = 0.0;          // fraction of decisions made at random, all allowed arms equally likely
     std::int64_t evaluations = 0;  // children scored so far: the paper's computational cost
 };
@@ -98,7 +102,8 @@ struct CommonWalk : Walk {
         return true;
     }
 
-    // The path up is usually the path just taken down; looking it up would cost one cache miss per level in a large tree.
+    // The path up is usually the path just taken down; looking it up would cost one cache miss per level in a large
+    // tree.
     void find(std::int32_t arm) {
         if (!path.empty() && tree.content[path.back()] == arm) return;
         path.clear();

@@ -1,4 +1,5 @@
-// Thompson sampling in which a cluster draws from the belief of its best arm (TSMax). Twin of banditree/rules/best_arm.py.
+// Thompson sampling in which a cluster draws from the belief of its best arm (TSMax). Twin of
+// banditree/rules/best_arm.py.
 #pragma once
 
 #include <limits>
@@ -33,7 +34,8 @@ struct BestArm {
     // Scores of some children for one decision, in order: (k,). The best allowed arm represents its cluster.
     template <class Rows>
     void score_some(const Tree& tree, Rows& rows, std::int32_t, const Limits* limits,
-                    const std::vector<std::int32_t>& children, const Decisions& one, Stream& rng, double* scores) const {
+                    const std::vector<std::int32_t>& children, const Decisions& one, Stream& rng,
+                    double* scores) const {
         for (const std::int32_t child : children)
             rows.sample(limits ? best_within(tree, rows, *limits, child) : summary[child], 1, one, rng, scores++);
     }
@@ -42,7 +44,8 @@ struct BestArm {
     template <class Rows>
     void summarise(const Tree& tree, Rows& rows, std::int32_t node) {
         Best best{*this, node};
-        for (std::int32_t child = tree.start[node]; child < tree.start[node + 1]; ++child) best.meet(rows, summary[child]);
+        for (std::int32_t child = tree.start[node]; child < tree.start[node + 1]; ++child)
+            best.meet(rows, summary[child]);
         summary[node] = best.arm;
     }
 
@@ -71,7 +74,8 @@ struct BestArm {
     template <class Rows>
     std::int32_t best_within(const Tree& tree, Rows& rows, const Limits& limits, std::int32_t node) const {
         const std::int32_t kept = tree.content[summary[node]];
-        if (tree.n_children(node) == 0 || kept < 0) return summary[node];  // an arm; or no arm was tried, and the prior is used
+        if (tree.n_children(node) == 0 || kept < 0)
+            return summary[node];  // an arm; or no arm was tried, and the prior is used
         if (!limits.only && limits.allows(kept)) return summary[node];
         std::vector<std::int32_t> children;
         limits.allowed(tree, node, children);

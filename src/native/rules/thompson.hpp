@@ -15,7 +15,8 @@ struct Thompson {
 
     // Scores of a node's children, one row per child: (k, m).
     template <class Rows>
-    void score(const Tree& tree, Rows& rows, std::int32_t node, const Decisions& decisions, Stream& rng, double* scores) {
+    void score(const Tree& tree, Rows& rows, std::int32_t node, const Decisions& decisions, Stream& rng,
+               double* scores) {
         rows.sample(tree.first(node), static_cast<std::size_t>(tree.n_children(node)), decisions, rng, scores);
     }
 

@@ -25,8 +25,7 @@ struct UCB {
     }
 
     template <class Rows>
-    void score(const Tree& tree, Rows& rows, std::int32_t node, const Decisions& decisions, Stream&,
-               double* scores) {
+    void score(const Tree& tree, Rows& rows, std::int32_t node, const Decisions& decisions, Stream&, double* scores) {
         const double width = this->width(rows, node);
         const std::size_t k = static_cast<std::size_t>(tree.n_children(node)), m = decisions.m;
         if constexpr (Rows::contextual) {
@@ -52,8 +51,8 @@ struct UCB {
 
     // Scores of some children for one decision, in order: (k,).
     template <class Rows>
-    void score_some(const Tree&, Rows& rows, std::int32_t node, const Limits*, const std::vector<std::int32_t>& children,
-                    const Decisions& one, Stream&, double* scores) {
+    void score_some(const Tree&, Rows& rows, std::int32_t node, const Limits*,
+                    const std::vector<std::int32_t>& children, const Decisions& one, Stream&, double* scores) {
         const double width = this->width(rows, node);
         for (const std::int32_t child : children) {
             if constexpr (Rows::contextual) {

@@ -1,5 +1,5 @@
-// Groups the children of one node by their evidence: those with the same pair of numbers are equal for any rule, so they
-// form one class. The work at a wide node then grows with the number of classes, not of children.
+// Groups the children of one node by their evidence: those with the same pair of numbers are equal for any rule, so
+// they form one class. The work at a wide node then grows with the number of classes, not of children.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,8 @@
 
 namespace banditree {
 
-// Children of one node that may not be chosen now: those listed by their nodes, in order; the first child is node `first`.
+// Children of one node that may not be chosen now: those listed by their nodes, in order; the first child is node
+// `first`.
 struct Excluded {
     const std::vector<std::int32_t>* nodes = nullptr;
     std::int32_t first = 0;
@@ -30,7 +31,8 @@ struct Excluded {
     }
 };
 
-// `Kind` is what a rule needs to know about a class, made as Kind(x, y, the kind that its first member had before, or null).
+// `Kind` is what a rule needs to know about a class, made as Kind(x, y, the kind that its first member had before, or
+// null).
 template <class Kind>
 class Classes {
   public:
@@ -68,7 +70,9 @@ class Classes {
     }
 
     Class& of(std::int32_t child) { return in(slot_of[child]); }
-    const std::vector<std::int32_t>& members(const Class& each) const { return slots[static_cast<std::size_t>(each.slot)].members; }
+    const std::vector<std::int32_t>& members(const Class& each) const {
+        return slots[static_cast<std::size_t>(each.slot)].members;
+    }
 
   private:
     struct Slot {
@@ -115,7 +119,8 @@ class Classes {
     }
 
     void drop(std::int32_t slot) {
-        // Close the gap in the table: entries behind it move up if it lies between their home position and their present one.
+        // Close the gap in the table: entries behind it move up if it lies between their home position and their
+        // present one.
         const std::size_t mask = table.size() - 1;
         std::size_t gap = probe(in(slot).x, in(slot).y);
         for (std::size_t at = (gap + 1) & mask; table[at] >= 0; at = (at + 1) & mask) {

@@ -1,10 +1,11 @@
-// Thompson's choice among children with linear beliefs, with few exact square roots. The choice is always the same as with
-// exact draws; docs/exact-sampling.md explains why.
+// Thompson's choice among children with linear beliefs, with few exact square roots. The choice is always the same as
+// with exact draws; docs/exact-sampling.md explains why.
 //
-// The draws are mean + z sqrt(variance). Roots in single precision are cheap, and enough to find the few draws that may be
-// the highest; if more than one remains, those are computed exactly. Rounding to single precision and the root each have a
-// relative error of at most 2^-24, and |z| is below 12.7, so two draws together err by less than 1e-5 times the greatest root,
-// and by the rounding of the draws themselves. The prepared context has an upper bound of the greatest root.
+// The draws are mean + z sqrt(variance). Roots in single precision are cheap, and enough to find the few draws that may
+// be the highest; if more than one remains, those are computed exactly. Rounding to single precision and the root each
+// have a relative error of at most 2^-24, and |z| is below 12.7, so two draws together err by less than 1e-5 times the
+// greatest root, and by the rounding of the draws themselves. The prepared context has an upper bound of the greatest
+// root.
 #pragma once
 
 #include <cmath>
@@ -29,7 +30,8 @@ class FewRoots {
         double *z = normals.data(), *__restrict draw = draws.data();
         for (std::size_t i = 0; i < k; ++i) z[i] = rng.standard_normal();
         const double greatest = context[rows.stride() - 1];
-        const bool rough = greatest > 1e-30 && greatest < 1e30;  // outside this range single precision may underflow or overflow
+        const bool rough =
+            greatest > 1e-30 && greatest < 1e30;  // outside this range single precision may underflow or overflow
         if (rough)
             for (std::size_t i = 0; i < k; ++i)
                 draw[i] = mean[i] + z[i] * static_cast<double>(std::sqrt(static_cast<float>(variance[i])));
@@ -42,8 +44,7 @@ class FewRoots {
             if (!(draw[i] < bar)) ++n_left, last = i;  // true for NaN too
         if (n_left == 1 && !std::isnan(draw[last])) return static_cast<std::int32_t>(last);
         constexpr double lost = -std::numeric_limits<double>::infinity();
-        for (std::size_t i = 0; i < k; ++i)
-            draw[i] = draw[i] < bar ? lost : mean[i] + z[i] * std::sqrt(variance[i]);
+        for (std::size_t i = 0; i < k; ++i) draw[i] = draw[i] < bar ? lost : mean[i] + z[i] * std::sqrt(variance[i]);
         return highest_place(draw, k, rng);
     }
 };

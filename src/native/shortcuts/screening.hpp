@@ -1,5 +1,5 @@
-// Finds the arm with the highest draw without drawing all of them, exactly. One draw sets a bar; most other arms pass it so
-// rarely that a bound on their chance decides, a cluster at a time. docs/exact-sampling.md derives it.
+// Finds the arm with the highest draw without drawing all of them, exactly. One draw sets a bar; most other arms pass
+// it so rarely that a bound on their chance decides, a cluster at a time. docs/exact-sampling.md derives it.
 #pragma once
 
 #include <algorithm>
@@ -59,30 +59,33 @@ struct Screening {
     }
 
   private:
-    // What holds for the arms of a block, or of a cluster, in one copy, as long as nothing is learned of them and the mean of
-    // their cluster stays where it is, nearly. It is a function of the evidence alone, so that what is kept changes no choice.
+    // What holds for the arms of a block, or of a cluster, in one copy, as long as nothing is learned of them and the
+    // mean of their cluster stays where it is, nearly. It is a function of the evidence alone, so that what is kept
+    // changes no choice.
     struct Bound {
         std::uint64_t changes = 0;
         std::size_t copy = 0;
         Around around{0.0, infinity, -infinity};
-        double spread = 0.0, noise = 0.0, stray = 0.0;  // the variance of the cluster's mean, the noise, and the mean of strays
+        double spread = 0.0, noise = 0.0,
+               stray = 0.0;  // the variance of the cluster's mean, the noise, and the mean of strays
         double mean = 0.0, widest = 0.0, narrowest = 0.0;  // of all draws: no mean is higher, no sd larger, or smaller
-        double factor = 0.0;                            // sum over the arms of how much likelier they are as strays
+        double factor = 0.0;                               // sum over the arms of how much likelier they are as strays
     };
     static constexpr std::size_t n_kept = 8;  // copies for which bounds are kept
-    // Within a step of the cluster's mean and of its variance, no draw of an arm has a mean higher than at the upper end of the
-    // step by more than the first, in standard deviations, nor a standard deviation beyond these two times the one there.
+    // Within a step of the cluster's mean and of its variance, no draw of an arm has a mean higher than at the upper
+    // end of the step by more than the first, in standard deviations, nor a standard deviation beyond these two times
+    // the one there.
     static constexpr double higher = 0.03, wider = 1.01, narrower = 0.96;
 
-    double number = 0.0, own = 1.0;        // see Coupling
-    double bar = 0.0;                      // the highest draw so far
-    std::int32_t winner = -1;              // its arm, or the cluster of untouched arms that it belongs to
-    std::int32_t first = -1;               // the leaf of the arm that was drawn first, to set the bar
-    double clock = 0.0;                    // see `next`
-    std::vector<std::int32_t> excluded;    // leaves of arms that may not be chosen, in order
-    std::vector<std::int32_t> gone;        // (clusters,) number of untouched ones among them
+    double number = 0.0, own = 1.0;           // see Coupling
+    double bar = 0.0;                         // the highest draw so far
+    std::int32_t winner = -1;                 // its arm, or the cluster of untouched arms that it belongs to
+    std::int32_t first = -1;                  // the leaf of the arm that was drawn first, to set the bar
+    double clock = 0.0;                       // see `next`
+    std::vector<std::int32_t> excluded;       // leaves of arms that may not be chosen, in order
+    std::vector<std::int32_t> gone;           // (clusters,) number of untouched ones among them
     std::vector<Bound> bounds, block_bounds;  // (clusters, kept), (blocks, kept)
-    std::vector<double> weights;           // scratch
+    std::vector<double> weights;              // scratch
     double means[Block::size], sds[Block::size], factors[Block::size], chances[Block::size];  // of the arms of a block
 
     Drawn given(const Drawn& of) const { return {of.x + of.y * number, of.y * own}; }
@@ -90,19 +93,29 @@ struct Screening {
 
     // ---------------------------------------------------------------- bounds that are kept
 
-    Bound& bound(const Rows& rows, std::vector<Bound>& of, std::size_t i) const { return of[i * n_kept + rows.copy % n_kept]; }
+    Bound& bound(const Rows& rows, std::vector<Bound>& of, std::size_t i) const {
+        return of[i * n_kept + rows.copy % n_kept];
+    }
 
     bool holds(const Rows& rows, const Bound& of, std::size_t c, std::uint64_t changed) const {
-        return of.changes > std::max(changed, rows.all_changed) && of.copy == rows.copy && of.around.holds(rows.mean[c]) &&
-               of.spread == coarse_above(rows.variance[c]) && of.noise == rows.kind.coarse_variance() &&
-               of.stray == rows.stray_prior.mean;
+        return of.changes > std::max(changed, rows.all_changed) && of.copy == rows.copy &&
+               of.around.holds(rows.mean[c]) && of.spread == coarse_above(rows.variance[c]) &&
+               of.noise == rows.kind.coarse_variance() && of.stray == rows.stray_prior.mean;
     }
 
     void look(const Rows& rows, std::size_t c) {
         Bound& of = bound(rows, bounds, c);
         if (holds(rows, of, c, rows.changed[c])) return;
-        Bound all{rows.changes + 1, rows.copy, rows.kind.around(rows.mean[c], rows.concentration()), coarse_above(rows.variance[c]),
-                  rows.kind.coarse_variance(), rows.stray_prior.mean, -infinity, 0.0, infinity, 0.0};
+        Bound all{rows.changes + 1,
+                  rows.copy,
+                  rows.kind.around(rows.mean[c], rows.concentration()),
+                  coarse_above(rows.variance[c]),
+                  rows.kind.coarse_variance(),
+                  rows.stray_prior.mean,
+                  -infinity,
+                  0.0,
+                  infinity,
+                  0.0};
         for (std::size_t b = rows.first_block[c]; b < rows.first_block[c + 1]; ++b) {
             const Block& block = rows.blocks[b];
             if (block.leaves.empty()) continue;
@@ -129,15 +142,16 @@ struct Screening {
     }
     // What the arms of a block draw from, without the shared number.
     BANDITREE_INLINE void describe(const Rows& rows, const Block& block, double around, double spread) {
-        const double *const __restrict plays = block.plays.data(), *const __restrict totals = block.totals.data();
+        const double* const __restrict plays = block.plays.data(), * const __restrict totals = block.totals.data();
         for (std::size_t i = 0, n = block.leaves.size(); i < n; ++i) {
             const Drawn of = rows.kind.drawn(rows.believed({plays[i], totals[i]}, around, spread));
             means[i] = of.x, sds[i] = of.y;
         }
     }
     BANDITREE_INLINE void weigh(const Rows& rows, const Block& block, const Around& around) {
-        const double *const __restrict plays = block.plays.data(), *const __restrict totals = block.totals.data();
-        const double *const __restrict as_stray = block.as_stray.data(), *const __restrict at_best = block.at_best.data();
+        const double* const __restrict plays = block.plays.data(), * const __restrict totals = block.totals.data();
+        const double* const __restrict as_stray = block.as_stray.data(), * const __restrict at_best =
+                                                                             block.at_best.data();
         for (std::size_t i = 0, n = block.leaves.size(); i < n; ++i)
             factors[i] = rows.factor({as_stray[i], at_best[i]}, {plays[i], totals[i]}, around);
     }
@@ -193,9 +207,11 @@ struct Screening {
     // The untouched arm of this rank.
     std::int32_t untouched_at(const Tree& tree, const Rows& rows, double rank) const {
         std::size_t c = 0;
-        for (; c + 2 < rows.first_block.size() && rank >= rows.n_leaves[c] - rows.n_touched[c]; ++c) rank -= rows.n_leaves[c] - rows.n_touched[c];
+        for (; c + 2 < rows.first_block.size() && rank >= rows.n_leaves[c] - rows.n_touched[c]; ++c)
+            rank -= rows.n_leaves[c] - rows.n_touched[c];
         std::int32_t last = -1;
-        for (std::int32_t leaf = tree.first(rows.node_of[c]), end = leaf + tree.n_children(rows.node_of[c]); leaf < end; ++leaf) {
+        for (std::int32_t leaf = tree.first(rows.node_of[c]), end = leaf + tree.n_children(rows.node_of[c]); leaf < end;
+             ++leaf) {
             if (tree.content[leaf] < 0 || !untouched(rows, leaf)) continue;
             last = leaf;
             if (rank < 1.0) break;
@@ -218,9 +234,9 @@ struct Screening {
         return tail_at_most(of.mean + number * (number > 0.0 ? of.widest : of.narrowest), own * of.widest);
     }
 
-    // Passes over arms that pass the bar with at most `chance` each, until a clock, set to an exponential number, rings: each arm
-    // takes at least -ln(1 - chance) of its time. Returns how many of n are passed over, and u for the arm where it rings: uniform,
-    // and that arm passes the bar if it is below its own chance.
+    // Passes over arms that pass the bar with at most `chance` each, until a clock, set to an exponential number,
+    // rings: each arm takes at least -ln(1 - chance) of its time. Returns how many of n are passed over, and u for the
+    // arm where it rings: uniform, and that arm passes the bar if it is below its own chance.
     double next(double n, double chance, double& u, Stream& rng) {
         const double each = chance < 0.5 ? chance * (1.0 + chance) : -ln(1.0 - chance);
         if (clock >= n * each) {
@@ -253,7 +269,8 @@ struct Screening {
         for (std::size_t b = block; b < end; ++b) left += static_cast<double>(rows.blocks[b].leaves.size());
         for (double over; (over = next(left, chance_at_most(of), u, rng)) < left; left -= over + 1.0) {
             skip += over;
-            while (skip >= static_cast<double>(rows.blocks[block].leaves.size())) skip -= static_cast<double>(rows.blocks[block++].leaves.size());
+            while (skip >= static_cast<double>(rows.blocks[block].leaves.size()))
+                skip -= static_cast<double>(rows.blocks[block++].leaves.size());
             const Block& here = rows.blocks[block];
             const auto i = static_cast<std::size_t>(skip);
             skip += 1.0;
@@ -274,7 +291,8 @@ struct Screening {
         for (std::size_t i = 0; i < n; ++i) {
             const Drawn of{means[i], sds[i]};
             if (chances[i] < seldom) {
-                if (next(1.0, chances[i], u, rng) < 1.0 && u < chance_beyond(of) && competes(block.leaves[i])) raise_beyond(of, block.leaves[i], rng);
+                if (next(1.0, chances[i], u, rng) < 1.0 && u < chance_beyond(of) && competes(block.leaves[i]))
+                    raise_beyond(of, block.leaves[i], rng);
             } else if (competes(block.leaves[i])) {
                 raise(draw(of, rng), block.leaves[i]);
             }
@@ -317,7 +335,8 @@ struct Screening {
         double most = 0.0;
         for (const Block& block : rows.blocks)
             for (std::size_t i = 0; i < block.leaves.size(); ++i)
-                if (block.plays[i] > most && !is_excluded(block.leaves[i])) best = block.leaves[i], most = block.plays[i];
+                if (block.plays[i] > most && !is_excluded(block.leaves[i]))
+                    best = block.leaves[i], most = block.plays[i];
         return best;
     }
 
@@ -339,7 +358,9 @@ struct Screening {
 
     std::int32_t any_member(const Tree& tree, const Rows& rows, std::int32_t node, Stream& rng) const {
         std::int32_t leaf;
-        do leaf = tree.first(node) + static_cast<std::int32_t>(rng.integers(static_cast<std::uint64_t>(tree.n_children(node))));
+        do
+            leaf = tree.first(node) +
+                   static_cast<std::int32_t>(rng.integers(static_cast<std::uint64_t>(tree.n_children(node))));
         while (tree.content[leaf] < 0 || !untouched(rows, leaf) || is_excluded(leaf));
         return leaf;
     }

@@ -1,5 +1,5 @@
-// Decides which nodes are walked by an exact shortcut, and keeps it up to date: Thompson's rule on Beta beliefs and UCB on
-// counts have one for wide nodes, Thompson's rule on linear beliefs has one for all nodes.
+// Decides which nodes are walked by an exact shortcut, and keeps it up to date: Thompson's rule on Beta beliefs and UCB
+// on counts have one for wide nodes, Thompson's rule on linear beliefs has one for all nodes.
 #pragma once
 
 #include <limits>
@@ -18,9 +18,10 @@
 
 namespace banditree {
 
-// What a shortcut needs from a belief and a rule: a pair of numbers that determines the belief of a child, and the choice
-// among classes of equal pairs. `min_wide`: with fewer children plain scores are faster (docs/notes/exact-sampling.md has the
-// crossings). `untouched`: no reward was ever seen below a node, and its children share one prior, so they are all equal.
+// What a shortcut needs from a belief and a rule: a pair of numbers that determines the belief of a child, and the
+// choice among classes of equal pairs. `min_wide`: with fewer children plain scores are faster
+// (docs/notes/exact-sampling.md has the crossings). `untouched`: no reward was ever seen below a node, and its children
+// share one prior, so they are all equal.
 struct ThompsonOnBeta {
     using Wide = WideThompson;
     static bool untouched(const BetaRows& rows, std::int32_t node) { return rows.untouched(node); }
@@ -28,7 +29,8 @@ struct ThompsonOnBeta {
     // If a prior parameter is below 1, the density is not log-concave, and its tangent bounds nothing.
     static bool holds(const BetaRows& rows) { return !rows.on_log_odds; }
     static BetaRows::Posterior pair(const BetaRows& rows, std::int32_t node) { return rows.posterior(node); }
-    static std::int32_t pick(Wide& wide, const BetaRows&, const Thompson&, std::int32_t, Stream& rng, const Excluded& gone) {
+    static std::int32_t pick(Wide& wide, const BetaRows&, const Thompson&, std::int32_t, Stream& rng,
+                             const Excluded& gone) {
         return wide.pick(rng, gone);
     }
 };
@@ -84,8 +86,8 @@ struct WideNodes {
 
     bool covers_some(const Tree& tree, const Rows& rows, std::int32_t node) const { return covers(tree, rows, node); }
 
-    std::int32_t pick(const Tree& tree, const Rows& rows, const Rule& rule, std::int32_t node, const double*, Stream& rng,
-                      Listed listed) {
+    std::int32_t pick(const Tree& tree, const Rows& rows, const Rule& rule, std::int32_t node, const double*,
+                      Stream& rng, Listed listed) {
         const Excluded gone{listed, tree.first(node)};
         // Equal children are equally likely, and need not be read.
         if (Way::untouched(rows, node)) {
@@ -128,7 +130,9 @@ struct Shortcut<LinearRows, Thompson> {
 
     void reset() {}
     void follow(const Tree&, const LinearRows&, std::int32_t, std::int32_t) {}
-    bool covers(const Tree& tree, const LinearRows&, std::int32_t node) const { return tree.n_children(node) >= min_wide; }
+    bool covers(const Tree& tree, const LinearRows&, std::int32_t node) const {
+        return tree.n_children(node) >= min_wide;
+    }
     bool covers_some(const Tree&, const LinearRows&, std::int32_t) const { return false; }
     std::int32_t pick(const Tree& tree, LinearRows& rows, const Thompson&, std::int32_t node, const double* context,
                       Stream& rng, Listed) {

@@ -2,8 +2,8 @@
 // the law of the argmax of one draw from every child. docs/exact-sampling.md has the derivations.
 //
 // Children with equal posterior (a, b) are exchangeable, so they are kept as one class of n. With m the highest draw so
-// far, a child of the class exceeds it with probability P(theta > m). For a >= 1, b > 1 the logarithm of the density f is
-// concave, so where its slope s at m is negative the tangent lies above it:
+// far, a child of the class exceeds it with probability P(theta > m). For a >= 1, b > 1 the logarithm of the density f
+// is concave, so where its slope s at m is negative the tangent lies above it:
 //     f(x) <= f(m) exp(s (x - m)) for x > m,  and  P(theta > m) <= p = f(m) (1 - exp(s (1 - m))) / (-s).
 // Thinning: let each child be a candidate with probability p, a candidate propose x from the tangent's density, and x
 // be accepted with probability f(x) / (f(m) exp(s (x - m))). Then a child shows a value in dx above m with probability
@@ -37,16 +37,17 @@ class WideThompson {
         }
     };
 
-    // ln f(m) is a small difference of numbers near a + b: at this size its rounding error reaches 1e-6 (1e-8 at a million).
+    // ln f(m) is a small difference of numbers near a + b: at this size its rounding error reaches 1e-6 (1e-8 at a
+    // million).
     static constexpr double sharpest = 1e8;
 
     struct Kind {
         double a_less, b_less;  // a - 1, b - 1
         double log_norm;        // ln B(a, b)
 
-        // After one success B(a + 1, b) = B(a, b) a / (a + b), and likewise for b: one logarithm instead of three. Rounding
-        // errors accumulate, so the sum is recomputed every 4,096 rewards. From `sharpest` on, an infinite density makes the
-        // bound useless, so that each child is drawn individually.
+        // After one success B(a + 1, b) = B(a, b) a / (a + b), and likewise for b: one logarithm instead of three.
+        // Rounding errors accumulate, so the sum is recomputed every 4,096 rewards. From `sharpest` on, an infinite
+        // density makes the bound useless, so that each child is drawn individually.
         Kind(double a, double b, const Kind* before) : a_less(a - 1.0), b_less(b - 1.0) {
             if (a + b > sharpest) {
                 log_norm = -std::numeric_limits<double>::infinity();
@@ -76,10 +77,10 @@ class WideThompson {
     void move(std::int32_t child, double a, double b) { children.move(child, a, b); }
     std::size_t n_classes() const { return children.active.size(); }
 
-    // The child with the highest of one draw from each. The order does not change the distribution, but a high bar early
-    // saves work: the last few winners are drawn first, one by one, and then the first class, which is that of the untouched
-    // children as long as there are any: its highest draw costs no more than a single one.
-    // `gone` are the children that may not win: they are left out of their classes for this pick. At least one remains.
+    // The child with the highest of one draw from each. The order does not change the distribution, but a high bar
+    // early saves work: the last few winners are drawn first, one by one, and then the first class, which is that of
+    // the untouched children as long as there are any: its highest draw costs no more than a single one. `gone` are the
+    // children that may not win: they are left out of their classes for this pick. At least one remains.
     std::int32_t pick(Stream& rng, const Excluded& gone = {}) {
         double highest = -1.0;
         std::int32_t best = 0;
@@ -112,7 +113,8 @@ class WideThompson {
   private:
     bool leads(std::int32_t child) const { return std::find(leaders.begin(), leaders.end(), child) != leaders.end(); }
 
-    // Members of a class are equal: any may have won, except leaders, which were drawn separately, and those that are gone.
+    // Members of a class are equal: any may have won, except leaders, which were drawn separately, and those that are
+    // gone.
     std::int32_t any_other(const std::vector<std::int32_t>& members, const Excluded& gone, Stream& rng) const {
         if (2 * gone.size() > members.size()) {  // rejection sampling may take long
             std::vector<std::int32_t> left;
@@ -140,8 +142,8 @@ class WideThompson {
         return here.b_less == 0.0 ? power(here, n, bar, rng) : thinned(here, n, slope, 0.0, bar, rng);
     }
 
-    // Goes through the n children: candidates under the tangent if it gives a bound, else one plain draw, which is likely to
-    // raise the bar above the mode, where the tangent does. u decides the first gap.
+    // Goes through the n children: candidates under the tangent if it gives a bound, else one plain draw, which is
+    // likely to raise the bar above the mode, where the tangent does. u decides the first gap.
     static bool thinned(const Kind& here, double n, double slope, double u, Bar& bar, Stream& rng) {
         bool won = false;
         for (double left = n; left > 0.0; u = rng.random()) {
@@ -167,8 +169,8 @@ class WideThompson {
         return won;
     }
 
-    // b = 1: P(theta <= x) = x^a, so the highest of n is U^(1 / (a n)). It is above m with probability 1 - m^(a n), which
-    // is at most -a n ln m.
+    // b = 1: P(theta <= x) = x^a, so the highest of n is U^(1 / (a n)). It is above m with probability 1 - m^(a n),
+    // which is at most -a n ln m.
     static bool power(const Kind& here, double n, Bar& bar, Stream& rng) {
         const double n_a = n * (here.a_less + 1.0), u = rng.random();
         if (u >= -n_a * bar.log) return false;  // also if n = 0

@@ -1,5 +1,5 @@
-// UCB's choice among many children with counts: children with the same plays and the same sum have the same index, which
-// is computed once per class.
+// UCB's choice among many children with counts: children with the same plays and the same sum have the same index,
+// which is computed once per class.
 #pragma once
 
 #include <cmath>
@@ -33,7 +33,8 @@ class WideUCB {
         best.clear();
         for (std::size_t at = 0; at < children.active.size(); ++at) {
             const auto& here = children.active[at];
-            const double spread = 1.0 / std::sqrt(here.x), index = here.x > 0.0 ? here.y / here.x + width * spread : spread;
+            const double spread = 1.0 / std::sqrt(here.x),
+                         index = here.x > 0.0 ? here.y / here.x + width * spread : spread;
             if (index < highest || (some_gone && here.size == 0.0)) continue;  // or all its members are gone
             if (index > highest) best.clear(), n_ties = 0.0, highest = index;
             best.push_back(at);

@@ -29,7 +29,7 @@ struct World {
     enum class Rewards { bernoulli, bounded, gaussian, uniform, clicks };
     enum class Contexts { none, normal, uniform, unit, constant, hidden };
 
-    const double* truth;  // (arms,) means, or (arms, dim) coefficients
+    const double* truth;      // (arms,) means, or (arms, dim) coefficients
     std::size_t n_arms, dim;  // with the constant, if there is one
     Rewards rewards;
     double parameter;  // concentration or sd
@@ -79,19 +79,23 @@ struct World {
     double reward(double mean, Stream& rng) const {
         switch (rewards) {
             case Rewards::bernoulli:
-            case Rewards::clicks: return rng.random() < mean ? 1.0 : 0.0;
+            case Rewards::clicks:
+                return rng.random() < mean ? 1.0 : 0.0;
             case Rewards::bounded:
                 if (!(mean > 0.0 && mean < 1.0)) return mean;
                 return rng.beta(mean * parameter, (1 - mean) * parameter);
-            case Rewards::gaussian: return mean + parameter * rng.standard_normal();
-            default: return 2 * mean * rng.random();
+            case Rewards::gaussian:
+                return mean + parameter * rng.standard_normal();
+            default:
+                return 2 * mean * rng.random();
         }
     }
 
     void context(Stream& rng, double* x) const {
         const std::size_t first = contexts == Contexts::constant || contexts == Contexts::hidden ? 1 : 0;
         if (first) x[0] = 1.0;
-        for (std::size_t i = first; i < dim; ++i) x[i] = contexts == Contexts::uniform ? rng.random() : rng.standard_normal();
+        for (std::size_t i = first; i < dim; ++i)
+            x[i] = contexts == Contexts::uniform ? rng.random() : rng.standard_normal();
         if (contexts != Contexts::unit) return;
         double square = x[0] * x[0];
         for (std::size_t i = 1; i < dim; ++i) square += x[i] * x[i];
@@ -100,8 +104,9 @@ struct World {
     }
 };
 
-// When decisions are made and rewards learned: `batch` decisions at a time from the same beliefs, and the reward of step t
-// (1, 2, ...) at the first batch that starts after step t + delay. Twin of Schedule in banditree/simulation/stepper.py.
+// When decisions are made and rewards learned: `batch` decisions at a time from the same beliefs, and the reward of
+// step t (1, 2, ...) at the first batch that starts after step t + delay. Twin of Schedule in
+// banditree/simulation/stepper.py.
 struct Schedule {
     std::int64_t horizon, delay = 0, batch = 1;
 
@@ -123,13 +128,13 @@ struct Player {
     Walk* walk;
     const std::int32_t* arm_of;  // (the policy's arms,) their positions in the problem, or null if they are the same
     Stream* rewards;
-    double* regret;        // (times,) cumulative
-    std::int64_t* plays;   // (arms of the world,)
-    std::int64_t* trace;   // (times, arms of the world) plays until each time, or null if they are not wanted
-    double sum = 0.0, seconds = 0.0;  // seconds are -1 if the walk could not go on because a score was not a number
-    std::size_t next = 0;  // position in times
-    std::deque<Reward> late = {};        // rewards that have not been learned yet, the oldest first
-    std::deque<double> contexts = {};    // those of them, end to end
+    double* regret;       // (times,) cumulative
+    std::int64_t* plays;  // (arms of the world,)
+    std::int64_t* trace;  // (times, arms of the world) plays until each time, or null if they are not wanted
+    double sum = 0.0, seconds = 0.0;   // seconds are -1 if the walk could not go on because a score was not a number
+    std::size_t next = 0;              // position in times
+    std::deque<Reward> late = {};      // rewards that have not been learned yet, the oldest first
+    std::deque<double> contexts = {};  // those of them, end to end
 
     // Learns the rewards that have arrived before step t, in the order of the steps.
     void learn_arrived(std::int64_t t, std::int64_t delay, std::vector<double>& x) {
@@ -196,7 +201,8 @@ inline void simulate(World& world, std::vector<Player>& players, Stream* context
                 player.sum += best[at] - mean;
                 ++player.plays[arm];
                 if (t + 1 == times[player.next]) {
-                    if (player.trace) std::copy_n(player.plays, world.n_arms, player.trace + player.next * world.n_arms);
+                    if (player.trace)
+                        std::copy_n(player.plays, world.n_arms, player.trace + player.next * world.n_arms);
                     player.regret[player.next++] = player.sum;
                 }
             }
