@@ -29,7 +29,7 @@ LINEAR_PART = 0.7  # of the scale on which rates compete
 WIDER = 0.6  # a draw with variance v is wider by this much times v than the slope of that scale says
 LEAST_VARIANCE = 1e-300  # of a reward
 HIERARCHICAL = Law(strays=0.0, fall=0.0, fall_of_few=0.0)  # of hierarchical Bayes: nothing is assumed
-UNSURE = 1e-6  # how many rewards the mean of all arms is worth beforehand where nobody knows by how much rewards vary
+UNSURE = 1e-6  # rewards that the prior mean of all arms is worth where nobody said how sure it is
 
 
 @dataclass(frozen=True)
@@ -172,11 +172,11 @@ class AdaptiveGaussian(Gaussian):
         if any((belief.sd is None) != (self.sd is None) for belief in own.values()):
             raise InvalidValue("the sd of rewards is learned for the whole tree or for none of it; give it everywhere")
         plays, means = _evidence(self, n_nodes, own, "prior_plays", "mean")
-        if self.sd is None or isinstance(self, Hierarchical):
+        if self.prior_sd == self.sd or isinstance(self, Hierarchical):  # nobody said how sure the mean is
             plays[0] = UNSURE
         if self.sd is None:
             return AdaptiveLearnedGaussianRows(plays, plays * means, float(self.mean))
-        return AdaptiveGaussianRows(np.full(n_nodes, float(self.sd)), plays, plays * means)
+        return AdaptiveGaussianRows(np.full(n_nodes, float(self.sd)), plays, plays * means, self.prior_plays)
 
 
 class NormalRows(AdaptiveRows, CountedRows):
@@ -255,10 +255,10 @@ class AdaptiveGaussianRows(NormalRows, GaussianRows):
 
     native = "AdaptiveGaussian"
 
-    def __init__(self, sd: Floats, prior_plays: Floats, prior_total: Floats) -> None:
+    def __init__(self, sd: Floats, prior_plays: Floats, prior_total: Floats, unit: float) -> None:
         super().__init__(sd, prior_plays, prior_total)
-        self.unit, self.sd_unit = float(prior_plays[0]), float(sd[0])
-        self.centre = float(prior_total[0]) / self.unit
+        self.unit, self.sd_unit = unit, float(sd[0])
+        self.centre = float(prior_total[0]) / float(prior_plays[0])
 
     def native_arrays(self) -> list[Any]:
         return [self.count, self.total, self.sd, self.prior_plays, self.prior_total, self.settings()]
