@@ -32,7 +32,7 @@ THETA = ((np.arange(240) * 71 % 240) / 128 - 1).reshape(80, 3)
 CONTEXTS = ((np.arange(600) * 97 % 600) / 256 - 1).reshape(200, 3)
 
 DIGESTS = {
-    "ATS": "3f06cbba3d56045c",
+    "ATS": "ec6b89f3bdfaaa75",
     "draws": "7bf0520425bd7eac",
     "TS": "cd71fcf5d8fe3fee",
     "TSC": "5d8aeda7d15ea7b9",
@@ -41,13 +41,14 @@ DIGESTS = {
     "UCBC": "ce7dff39556813df",
     "UCT": "affc94ff8575f019",
     "TSMax": "b03747f3ee9d160e",
-    "LinATS": "26e70cdc72e6363c",
+    "LinATS": "75d50d12681d1163",
     "LinTS": "651e7509588aacd8",
     "LinTSC": "b4132a82cfd51a35",
     "LinHTS": "b45495505858882f",
     "LinUCB": "aa3dc6cd98263504",
     "LinUCBC": "c31e4a5f0489983a",
     "LinUCT": "5e88007892f5e6b2",
+    "HierTS": "1248af1a10809c25",
 }
 
 

@@ -22,6 +22,7 @@ class Races {
     // The probability of an arm if it is given, else of every arm: (1,) or (arms,).
     void wins(const Tree& tree, Rows& rows, const Limits* limits, const double* context, std::int32_t arm,
               std::vector<double>& out) {
+        if ((limits ? limits->n_allowed : tree.n_arms) == 1) return only_one(tree, limits, arm, out);
         rows.bring_up_to_date(tree);
         const bool few = limits && !limits->only && limits->arms.size() <= most_excluded;
         for (const bool by_subtraction :
@@ -71,6 +72,11 @@ class Races {
     };
     Table all, limited;
     std::vector<std::size_t> excluded;  // scratch: classes
+
+    void only_one(const Tree& tree, const Limits* limits, std::int32_t arm, std::vector<double>& out) const {
+        out.assign(arm >= 0 ? 1 : static_cast<std::size_t>(tree.n_arms), 0.0);
+        out[arm >= 0 ? 0 : static_cast<std::size_t>(limits ? limits->arm(0) : 0)] = 1.0;
+    }
 
     // The odds that arms left in a race are the stray, and that none is.
     double all_odds(const Copy& copy) const {
