@@ -21,7 +21,7 @@ struct Seen {
 };
 
 // Evidence that has faded below this counts as none, LEAST_EVIDENCE in adaptive.py.
-inline double or_none(double evidence) { return evidence < 1e-150 ? 0.0 : evidence; }
+inline double zero_if_negligible(double evidence) { return evidence < 1e-150 ? 0.0 : evidence; }
 
 // What an arm is drawn with, in units of a reward and of its variance.
 struct Moments {
@@ -60,8 +60,8 @@ struct AdaptiveBeta {
 
     Seen before(std::int32_t node) const { return {a[node] + b[node], a[node]}; }
     Seen seen(std::int32_t leaf) const {
-        const double successes = or_none(a[leaf] + nodes[leaf].successes);
-        return {successes + or_none(b[leaf] + nodes[leaf].failures), successes};
+        const double successes = zero_if_negligible(a[leaf] + nodes[leaf].successes);
+        return {successes + zero_if_negligible(b[leaf] + nodes[leaf].failures), successes};
     }
     double plays(std::int32_t node) const { return (nodes[node].successes + nodes[node].failures); }
     void observe(std::int32_t node, double total, double count) {
@@ -227,7 +227,7 @@ struct AdaptiveNormal {
 
     Seen before(std::int32_t node) const { return {prior_plays[node], prior_total[node]}; }
     Seen seen(std::int32_t leaf) const {
-        const double plays = or_none(prior_plays[leaf] + count[leaf]);
+        const double plays = zero_if_negligible(prior_plays[leaf] + count[leaf]);
         return {plays, prior_total[leaf] + (plays > 0.0 ? sum[leaf] : 0.0)};
     }
     double plays(std::int32_t node) const { return count[node]; }
