@@ -19,6 +19,9 @@ way down, every node's mean given its parent's is a standard Beta posterior: Bet
 Rewards that are not rates have normal in place of Beta distributions: a node's mean is N(m, sd^2 phi), the mean of n
 rewards N(mu, sd^2 / n), so c = phi + 1 / n, and on the way down a mean is N((m k + y n) / (k + n), sd^2 / (k + n)) with
 k = 1 / phi. One sd is used for the rewards of all arms, as in `bt.Gaussian`.
+
+Why not the belief of ATS? Its spreads of all levels depend on two numbers, which is too few to say what each level of
+categories explains: docs/notes/worlds.md has figures.
 """
 
 from __future__ import annotations
