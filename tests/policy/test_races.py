@@ -106,3 +106,21 @@ def test_probabilities_change_with_every_reward() -> None:
         assert np.abs(policy.propensities(**limits) - after.propensities(**limits)).max() < 3e-9
     policy.forget(0.1)
     assert np.abs(policy.propensities() - after.propensities()).max() > 1e-3
+
+
+@pytest.mark.parametrize("prior", [bt.Beta(1, 1), bt.Gaussian(sd=1.0)], ids=["rates", "normal"])
+def test_an_excluded_arm_that_is_almost_surely_the_stray_takes_no_digits(prior: bt.Belief) -> None:
+    """A dead arm among siblings that are alike has nearly all odds: what is left without it must not be a difference."""
+    tree = bt.Tree({f"c{i}": [f"c{i}-{j}" for j in range(30)] for i in range(6)})
+    found = []
+    for engine in ("readable", "native"):
+        with engines.using(engine):
+            policy = bt.ATS(tree, prior=prior, rng=1)
+        rate = np.full(180, 0.5) + np.repeat(np.linspace(-0.05, 0.05, 6), 30)
+        policy.update_many(tree.arms, 200 * rate, plays=[200] * 180)
+        dead = 0.0 if isinstance(prior, bt.Beta) else -300.0
+        policy.update_many(["c5-0"], [dead], plays=[100])
+        best = max(tree.arms, key=lambda arm: policy.propensity(arm, exclude=["c5-0"]))
+        found.append([policy.propensity(best, exclude=["c5-0"]), *policy.propensities(exclude=["c5-0"])])
+        assert sum(found[-1][1:]) == pytest.approx(1)
+    assert np.abs(np.subtract(*found)).max() < 1e-7

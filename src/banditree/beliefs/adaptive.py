@@ -2,7 +2,7 @@
 
 Siblings are believed to lie around their parent's mean with a concentration k: large k means that they are similar.
 How large it is is not known, so several copies of the belief, each with its own k per level, are kept side by side
-(`banditree.beliefs.copies`). The marginal likelihood of the rewards is a copy's weight. docs/adaptive.md derives it.
+(`banditree.beliefs.copies`). The marginal likelihood of the rewards is a copy's weight. docs/adaptive.md states it.
 """
 
 from __future__ import annotations

@@ -112,7 +112,7 @@ class AdaptiveBetaRows(AdaptiveRows, BetaRows):
         return float(np.log(4 * level * (1 - level)) / np.log(4))
 
     def expected_strays(self, root_mean: Floats, copies: Any) -> Strays:
-        """Return the level of all rewards, at most 1/2, with log odds spread by 1: Beta(2, 2) at 1/2."""
+        """Return the typical rate, at most 1/2, with log odds spread by ``stray_spread``: Beta(2, 2) at 1/2."""
         level = self.level()
         plays = 1 / (level * (1 - level) * self.law.stray_spread**2)
         return Strays(np.full_like(root_mean, level), np.full_like(root_mean, plays))

@@ -4,7 +4,7 @@ The reward of an arm in a context x is z'theta + noise, with z = (1, x standardi
 coefficients around those of their cluster, clusters around those of their parent. How far they are apart, which differs
 for levels and slopes, is not known, and neither is the noise: several *copies* of the belief, each with its own widths,
 are kept side by side, and weighed by how well they explain the rewards. Everything here is a function of the arms'
-evidence alone, so neither order nor batches nor moves matter. docs/adaptive.md derives it.
+evidence alone, so neither order nor batches nor moves matter. docs/adaptive.md states it.
 
 Twin of ``native/beliefs/adaptive_linear.hpp``: with the native random stream, both take the same steps, draw for draw.
 """

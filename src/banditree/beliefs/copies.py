@@ -2,7 +2,7 @@
 
 How similar siblings are is not known, so several *copies* of the belief, each with its own answer, are kept side by
 side and weighed by how well they explain the rewards. Everything is a function of the arms' evidence alone, so neither
-order nor batches nor moves matter. docs/adaptive.md derives it; `banditree.beliefs.draws` has the draws.
+order nor batches nor moves matter. docs/adaptive.md states it; `banditree.beliefs.draws` has the draws.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ from banditree.beliefs.law import LAW
 from banditree.stream import Rng
 from banditree.tree.shape import Shape
 
+MOST_KEPT = 256  # answers that are kept until the evidence changes
 NEGLIGIBLE = 1e-6  # total weight of the copies that choice probabilities leave out
-LARGEST_FACTOR = 50.0  # of the log odds by which an arm's own rewards change those that it is the stray
+LARGEST_FACTOR = 50.0  # largest log Bayes factor of an arm being the stray
 
 # Words for the concentration of the arms or clusters below a node, by its lower bound.
 ALIKE = ((300.0, "nearly equal"), (30.0, "alike"), (6.0, "loosely alike"), (0.0, "hardly alike"))
@@ -160,6 +161,8 @@ class CopiedRows(Rows):
         if self._memo[0] != evidence:
             self._memo = evidence, {}
         if key not in self._memo[1]:
+            if len(self._memo[1]) >= MOST_KEPT:  # contexts differ from decision to decision
+                self._memo[1].clear()
             self._memo[1][key] = compute()
         value: Value = self._memo[1][key]
         return value

@@ -20,7 +20,7 @@ CHANCES: Floats = np.ascontiguousarray(_WEIGHTS / _WEIGHTS.sum())
 PANEL, STEPS = np.polynomial.legendre.leggauss(16)  # places and weights of an integral from -1 to 1
 
 NEGLIGIBLE = 2e-8  # weight of a copy and a shared number together that probabilities leave out
-DEPTH = 28.0  # a race begins where some draw is higher with a chance of e^-28, and ends where all are with that chance
+DEPTH = 28.0  # a race begins where some draw is higher with a chance of e^-28, and ends where all draws are lower with that chance
 LOWEST = 8.0  # standard deviations below its mean where a normal ends
 LENGTH = 4.0  # of a panel, in standard deviations of the narrowest normal in it
 AGREE = 1e-10  # a panel whose integral differs from the rise of the product by more is halved
@@ -90,7 +90,7 @@ def pick(weights: Floats, u: float) -> int:
 def coupled_wins(arms: Draws, size: Floats, coupled: Coupling, weight: float = 1.0) -> Floats:
     """Return the probability that a member of each class has the highest draw: (classes,), ``size @ wins`` is 1.
 
-    ``weight`` is that of the copy of the belief: the less, the more values of the shared number are left out.
+    ``weight`` is that of the copy of the belief: the smaller it is, the more values of the shared number are left out.
 
     >>> two = Draws(np.zeros(2), np.ones(2), np.array([9.0, 0.0]), np.array([0.1, 0.1]), np.array([1.0, 0.0]))
     >>> coupled_wins(two, np.ones(2), coupling(2, strays=1)).round(6)  # half of the time, the first is a stray
@@ -101,11 +101,12 @@ def coupled_wins(arms: Draws, size: Floats, coupled: Coupling, weight: float = 1
         if chance * weight > NEGLIGIBLE:
             shifted = arms._replace(mean=arms.mean + coupled.shared * z * arms.sd, sd=coupled.own * arms.sd)
             wins += chance * race(shifted, size)
-    return wins / (size @ wins)
+    total = float(size @ wins)
+    return wins / total if total > 0 else wins
 
 
 def race(arms: Draws, size: Floats) -> Floats:
-    """Return the same for independent draws, but for the odds of which arm draws once more.
+    """Return the same, given the shared number: draws are independent then, but for the one arm that may draw again.
 
     With F and f the distribution function and the density of an arm, G and g those of its further draw, and o its
     odds, an arm's draw is the highest at x with density

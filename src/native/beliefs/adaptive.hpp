@@ -46,7 +46,7 @@ template <class Kind>
 struct AdaptiveRows {
     static constexpr double low = Kind::low, high = Kind::high;
     static constexpr bool contextual = false;
-    static constexpr double largest_factor = 50.0;     // LARGEST_FACTOR in adaptive.py
+    static constexpr double largest_factor = 50.0;     // LARGEST_FACTOR in copies.py
     static constexpr std::size_t largest_batch = 256;  // rewards that are learned one by one
     Kind kind;
     AdaptiveSettings set;

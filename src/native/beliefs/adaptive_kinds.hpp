@@ -63,7 +63,6 @@ struct AdaptiveBeta {
         const double successes = zero_if_negligible(a[leaf] + nodes[leaf].successes);
         return {successes + zero_if_negligible(b[leaf] + nodes[leaf].failures), successes};
     }
-    double plays(std::int32_t node) const { return (nodes[node].successes + nodes[node].failures); }
     void observe(std::int32_t node, double total, double count) {
         nodes[node].successes += total;
         nodes[node].failures += count - total;
@@ -230,7 +229,6 @@ struct AdaptiveNormal {
         const double plays = zero_if_negligible(prior_plays[leaf] + count[leaf]);
         return {plays, prior_total[leaf] + (plays > 0.0 ? sum[leaf] : 0.0)};
     }
-    double plays(std::int32_t node) const { return count[node]; }
     void observe(std::int32_t node, double total, double n) {
         count[node] += n;
         sum[node] += total;

@@ -38,11 +38,11 @@ struct AdaptiveLinearRows {
     static constexpr std::size_t lanes = 8;    // matrices inverted together
     static constexpr std::size_t n_slots = 4;  // inverses kept of each cluster, and of each eight arms
     static constexpr std::size_t largest_batch = 256;
-    static constexpr double largest_factor = 50.0;  // LARGEST_FACTOR in adaptive_linear.py
+    static constexpr double largest_factor = 50.0;  // LARGEST_FACTOR in copies.py
     static constexpr std::int64_t refresh =
         1 << 16;  // rewards after which all sums are made anew, so that rounding cannot add up
 
-    double* table;              // (nodes, columns) rows, squares, gram (upper triangle, with a constant first), moment
+    double* table;              // (nodes, columns) rows, squares, gram (lower triangle, with a constant first), moment
     const double* prior_plays;  // (nodes, 2) what is known beforehand of levels and slopes, in plays
     const double* prior_theta;  // (nodes, p)
     AdaptiveLinearSettings set;
@@ -233,7 +233,6 @@ struct AdaptiveLinearRows {
         if (stale) rebuild(tree);
         if (!weighed) weigh();
     }
-    double reward_centre() const { return origin; }
     std::size_t cluster(const Tree& tree, std::int32_t node) const {
         return static_cast<std::size_t>(~tree.content[node]);
     }

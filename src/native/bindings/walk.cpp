@@ -162,7 +162,7 @@ std::unique_ptr<Walk> make_walk(nb::handle rows_given, nb::list arrays, std::siz
         require(has_twin(rule, "Thompson"), "adaptive beliefs are drawn from");
         const AdaptiveSettings set = settings_of(arrays[n_own], n_nodes);
         const auto chosen = [&](const char* name) { return number(law, name, 1e-300, 1e300); };
-        const double lift = chosen("stray_lift"), width = chosen("stray_width");
+        const double lift = number(law, "stray_lift", -1e300, 1e300), width = chosen("stray_width");
         if (kind == "Gaussian")
             return joint(AdaptiveGaussian{array(0), array(1), nullptr, nullptr, array(3), array(4), lift, width,
                                           *array(2), *array(4) / *array(3)},

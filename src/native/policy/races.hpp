@@ -25,8 +25,10 @@ class Races {
         if ((limits ? limits->n_allowed : tree.n_arms) == 1) return only_one(tree, limits, arm, out);
         rows.bring_up_to_date(tree);
         const bool few = limits && !limits->only && limits->arms.size() <= most_excluded;
-        for (const bool by_subtraction :
-             {true, false}) {  // arms that are excluded are subtracted from the table of all, where that will do
+        for (Table* table : {&all, &limited})
+            if (table->version != rows.version) table->copies.clear();
+        // Arms that are excluded are subtracted from the table of all arms, where that will do.
+        for (const bool by_subtraction : {true, false}) {
             if (by_subtraction && limits && !few) continue;
             Table& table = by_subtraction ? all : limited;
             prepare(tree, rows, by_subtraction ? nullptr : limits, context, table);
@@ -34,6 +36,7 @@ class Races {
             if (limits && by_subtraction)
                 for (const std::int32_t gone : limits->arms)
                     excluded.push_back(table.class_of[static_cast<std::size_t>(gone)]);
+            if (drowns(table)) continue;
             if (arm >= 0 ? one_wins(table, table.class_of[static_cast<std::size_t>(arm)], out)
                          : all_win(tree, limits, table, out))
                 return;
@@ -84,6 +87,13 @@ class Races {
         for (const std::size_t of : excluded) odds -= copy.draws.odds[of];
         return odds;
     }
+    // Whether the excluded arms have most of the odds of some copy: what is left after subtraction would have no
+    // digits.
+    bool drowns(const Table& table) const {
+        return !excluded.empty() && std::any_of(table.copies.begin(), table.copies.end(), [this](const auto& copy) {
+            return all_odds(*copy) < 0.01 * (1.0 + copy->strays.all);
+        });
+    }
     bool one_wins(Table& table, std::size_t of, std::vector<double>& out) const {
         out.assign(1, 0.0);
         for (auto& copy : table.copies) {
@@ -120,6 +130,7 @@ class Races {
             std::equal(table.context.begin(), table.context.end(), context, context + rows.dim()))
             return;
         table.version = 0;
+        table.copies.clear();
         table.only = only, table.named = named;
         table.context.assign(context, context + rows.dim());
         const std::vector<std::int32_t> members = list_classes(tree, rows, limits, table);

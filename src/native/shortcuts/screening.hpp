@@ -44,8 +44,8 @@ struct Screening {
         winner = -1;
         clock = rng.standard_exponential();
         exclude(tree, rows, limits);
-        bounds.resize(n_kept * (rows.first_block.size() - 1));
-        block_bounds.resize(n_kept * rows.blocks.size());
+        bounds.resize(rows.first_block.size() - 1);
+        block_bounds.resize(rows.blocks.size());
         first = find_first(rows);
         if (first >= 0) raise(draw(given(rows.following(tree, first)), rng), first);
         for (std::size_t c = 0; c + 1 < rows.first_block.size(); ++c)
@@ -72,20 +72,20 @@ struct Screening {
         double factor = 0.0;                               // sum over the arms of how much likelier they are as strays
     };
     static constexpr std::size_t n_kept = 8;  // copies for which bounds are kept
-    // Within a step of the cluster's mean and of its variance, no draw of an arm has a mean higher than at the upper
-    // end of the step by more than the first, in standard deviations, nor a standard deviation beyond these two times
-    // the one there.
+    // While the cluster's mean and variance stay within their steps, the mean of a draw is at most `higher` standard
+    // deviations above, and its standard deviation between `narrower` and `wider` times, what they are at the upper end
+    // of the steps.
     static constexpr double higher = 0.03, wider = 1.01, narrower = 0.96;
 
-    double number = 0.0, own = 1.0;           // see Coupling
-    double bar = 0.0;                         // the highest draw so far
-    std::int32_t winner = -1;                 // its arm, or the cluster of untouched arms that it belongs to
-    std::int32_t first = -1;                  // the leaf of the arm that was drawn first, to set the bar
-    double clock = 0.0;                       // see `next`
-    std::vector<std::int32_t> excluded;       // leaves of arms that may not be chosen, in order
-    std::vector<std::int32_t> gone;           // (clusters,) number of untouched ones among them
-    std::vector<Bound> bounds, block_bounds;  // (clusters, kept), (blocks, kept)
-    std::vector<double> weights;              // scratch
+    double number = 0.0, own = 1.0;      // see Coupling
+    double bar = 0.0;                    // the highest draw so far
+    std::int32_t winner = -1;            // its arm, or the cluster of untouched arms that it belongs to
+    std::int32_t first = -1;             // the leaf of the arm that was drawn first, to set the bar
+    double clock = 0.0;                  // see `next`
+    std::vector<std::int32_t> excluded;  // leaves of arms that may not be chosen, in order
+    std::vector<std::int32_t> gone;      // (clusters,) number of untouched ones among them
+    std::vector<std::vector<Bound>> bounds, block_bounds;  // (clusters, kept), (blocks, kept)
+    std::vector<double> weights;                           // scratch
     double means[Block::size], sds[Block::size], factors[Block::size], chances[Block::size];  // of the arms of a block
 
     Drawn given(const Drawn& of) const { return {of.x + of.y * number, of.y * own}; }
@@ -93,8 +93,9 @@ struct Screening {
 
     // ---------------------------------------------------------------- bounds that are kept
 
-    Bound& bound(const Rows& rows, std::vector<Bound>& of, std::size_t i) const {
-        return of[i * n_kept + rows.copy % n_kept];
+    static Bound& bound(const Rows& rows, std::vector<std::vector<Bound>>& of, std::size_t i) {
+        if (of[i].empty()) of[i].resize(n_kept);
+        return of[i][rows.copy % n_kept];
     }
 
     bool holds(const Rows& rows, const Bound& of, std::size_t c, std::uint64_t changed) const {
