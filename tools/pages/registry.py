@@ -45,5 +45,4 @@ PENDING = {
     "exact-probabilities": "made by 0.3.0, before tables were measured in parts",
     "paper": "its lines of ATS and LinATS go by their law",
     "robustness": "made by 0.3.0, and goes by the law of ATS",
-    "robustness-contexts": "made by 0.3.0, and goes by the law of LinATS",
 }

@@ -20,7 +20,7 @@ CHANCES: Floats = np.ascontiguousarray(_WEIGHTS / _WEIGHTS.sum())
 PANEL, STEPS = np.polynomial.legendre.leggauss(16)  # places and weights of an integral from -1 to 1
 
 NEGLIGIBLE = 2e-8  # weight of a copy and a shared number together that probabilities leave out
-DEPTH = 28.0  # a race begins where some draw is higher with a chance of e^-28, and ends where all draws are lower with that chance
+DEPTH = 28.0  # a race begins where some draw is higher with a chance of e^-28, and ends where all are lower with it
 LOWEST = 8.0  # standard deviations below its mean where a normal ends
 LENGTH = 4.0  # of a panel, in standard deviations of the narrowest normal in it
 AGREE = 1e-10  # a panel whose integral differs from the rise of the product by more is halved
