@@ -41,8 +41,5 @@ PENDING = {
     "advice-table": "made by 0.3.0, and goes by the law of ATS",
     "benchmarks": "made by 0.2.0; its times need a machine without other work",
     "contest": "made by 0.3.0; the lines of ATS and LinATS go by their law, and the plan of 20 seeds takes hours",
-    "estimator-table": "made by 0.3.0; the default model of its estimators goes by the law of ATS",
-    "exact-probabilities": "made by 0.3.0, before tables were measured in parts",
-    "paper": "its lines of ATS and LinATS go by their law",
     "robustness": "made by 0.3.0, and goes by the law of ATS",
 }
