@@ -41,5 +41,4 @@ PENDING = {
     "advice-table": "made by 0.3.0, and goes by the law of ATS",
     "benchmarks": "made by 0.2.0; its times need a machine without other work",
     "contest": "made by 0.3.0; the lines of ATS and LinATS go by their law, and the plan of 20 seeds takes hours",
-    "robustness": "made by 0.3.0, and goes by the law of ATS",
 }

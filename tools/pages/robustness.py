@@ -330,6 +330,8 @@ def reason(world: Sequence[Point]) -> str:
         return "the rival has a tree that suits this world better"
     if worst.best == about.flat:
         return about.why or UNKNOWN
+    if worst.best.startswith("HierTS"):
+        return about.why or "HierTS has no strays to look for"
     return (
         f"{worst.best} takes the tree for granted" if worst.best in ("TSC", "HTS") or "HTS " in worst.best else UNKNOWN
     )
