@@ -38,7 +38,6 @@ PAGES = {page.name: page for page in EVERY}
 # Pages that are not yet made whole with this code, and why. Each of them says on itself with which version it was made,
 # or what is missing. A page that is made leaves this list; a test sees to both.
 PENDING = {
-    "advice-table": "made by 0.3.0, and goes by the law of ATS",
     "benchmarks": "made by 0.2.0; its times need a machine without other work",
     "contest": "made by 0.3.0; the lines of ATS and LinATS go by their law, and the plan of 20 seeds takes hours",
 }
