@@ -303,9 +303,9 @@ def test_the_log_is_read_as_fast_as_its_client_reads(tmp_path: Path, monkeypatch
             assert sum(pages) <= 0.7 * rows  # of 20 MB; the system keeps up to 6 MB of them for the two sockets
             assert http.post("/v1/decisions").status_code == 201  # and nobody waits
         reader = views.LogReader(service.engine.log.reading(), service.engine.states[MAIN], until=rows)
-        began = time.process_time()
+        began = time.thread_time()  # of this thread alone: the service goes on in others
         n = sum(page.count(b"\n") for page in reader.ndjson(0))
-        assert (time.process_time() - began) / n < 45e-6  # 8 microseconds on a quiet machine, and 90 before
+        assert (time.thread_time() - began) / n < 45e-6  # 8 microseconds on a quiet machine, and 90 before
 
 
 # Pages of other sites

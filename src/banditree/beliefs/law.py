@@ -15,7 +15,7 @@ class Law:
     """The numbers that adaptive beliefs and their draws go by. Both engines read them by name.
 
     >>> print(repr(Law()).splitlines()[1])
-        strays=4.0,  # Arms that are expected not to follow their cluster, before any reward.
+        strays=4.0,  # Prior odds that some arm is the stray: 4 to 1, in equal parts for all arms.
     """
 
     strays: float = _chosen(4.0, "Prior odds that some arm is the stray: 4 to 1, in equal parts for all arms.")
