@@ -85,6 +85,7 @@ struct Screening {
     std::vector<std::int32_t> excluded;  // leaves of arms that may not be chosen, in order
     std::vector<std::int32_t> gone;      // (clusters,) number of untouched ones among them
     std::vector<std::vector<Bound>> bounds, block_bounds;  // (clusters, kept), (blocks, kept)
+    std::vector<double> untouched_means, untouched_sds;    // (clusters,) of the draws of their untouched arms
     std::vector<double> weights;                           // scratch
     double means[Block::size], sds[Block::size], factors[Block::size], chances[Block::size];  // of the arms of a block
 
@@ -343,10 +344,20 @@ struct Screening {
 
     // Untouched arms of one cluster are equal. After one that passes the bar, the others go on with a higher bar.
     void try_untouched(const Tree& tree, const Rows& rows, Stream& rng) {
-        for (std::size_t c = 0; c < rows.n_leaves.size(); ++c) {
+        const std::size_t n_clusters = rows.n_leaves.size();
+        untouched_means.resize(n_clusters), untouched_sds.resize(n_clusters);
+        in_vectors([&]() BANDITREE_INLINE {
+            double* const __restrict x = untouched_means.data(), * const __restrict y = untouched_sds.data();
+            const double* const __restrict mean = rows.mean.data(), * const __restrict spread = rows.variance.data();
+            for (std::size_t c = 0; c < n_clusters; ++c) {
+                const Drawn of = rows.kind.drawn(rows.believed({0.0, 0.0}, mean[c], spread[c]));
+                x[c] = of.x + of.y * number, y[c] = of.y * own;
+            }
+        });
+        for (std::size_t c = 0; c < n_clusters; ++c) {
             double n = rows.n_leaves[c] - rows.n_touched[c] - (gone.empty() ? 0 : gone[c]), u = 0.0;
             if (!(n > 0.0)) continue;
-            const Drawn of = given(rows.kind.drawn(rows.believed({0.0, 0.0}, rows.mean[c], rows.variance[c])));
+            const Drawn of{untouched_means[c], untouched_sds[c]};
             for (double chance = tail_at_most(of.x, of.y); n > 0.0; n -= 1.0) {
                 if (!(chance < seldom)) chance = chance_beyond(of);
                 n -= next(n, chance, u, rng);
