@@ -56,7 +56,7 @@ def test_propensities_are_those_of_an_independent_quadrature(case: str, mask: st
         assert abs(found[-1].sum() - 1) < 1e-12
         if MASKS[mask] is not None:
             assert not found[-1][[arm not in MASKS[mask] for arm in policy.tree.arms]].any()
-    assert np.allclose(found[0], found[-1], rtol=0, atol=1e-7 if policy._state.rows.joint else 1e-9)
+    assert np.allclose(found[0], found[-1], rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize("shape", TREES)
