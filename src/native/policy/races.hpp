@@ -45,7 +45,7 @@ class Races {
 
   private:
     static constexpr double negligible = 1e-6;  // NEGLIGIBLE in copies.py
-    static constexpr double tolerance = 1e-10,
+    static constexpr double tolerance = 3e-11,
                             worst = 1e-5;         // of all probabilities, and of a race however little it weighs
     static constexpr double least_chance = 2e-8;  // NEGLIGIBLE in draws.py: of a copy and a shared number together
     static constexpr double infinity = std::numeric_limits<double>::infinity();
