@@ -100,7 +100,7 @@ def test_both_engines_choose_alike_draw_for_draw(options: dict[str, Any]) -> Non
     x = contexts[0]
     assert native.slate(4, context=x) == readable.slate(4, context=x)
     np.testing.assert_allclose(native.propensities(context=x), readable.propensities(context=x), atol=1e-9)
-    np.testing.assert_allclose(list(native.chances(x).values()), list(readable.chances(x).values()), atol=0.02)
+    np.testing.assert_allclose(list(native.chances(x).values()), list(readable.chances(x).values()), atol=1e-9)
 
 
 @pytest.mark.parametrize(

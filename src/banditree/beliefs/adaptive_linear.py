@@ -565,9 +565,9 @@ class AdaptiveLinearRows(CopiedRows):
             w = np.append(w0, np.full(self.dim, w1))
             inverse = _inverse(sums.gram[c, copy], w)
             above = 0.0 if c == 0 else clusters[~shape.content[shape.parent[node]]] / w**2
-            values, vectors = np.linalg.eigh(inverse)
-            normal = rng.standard_normal((m, self.dim + 1)) * np.sqrt(np.maximum(values, 0.0))
-            clusters[c] = (above + sums.moment[c, copy]) @ inverse + sd * (normal @ vectors.T)
+            root = np.linalg.cholesky(np.eye(len(w)) + w[:, None] * sums.gram[c, copy] * w)  # P = w (root root')^-1 w
+            normal = w * np.linalg.solve(root.T, rng.standard_normal((len(w), m))).T
+            clusters[c] = (above + sums.moment[c, copy]) @ inverse + sd * normal
         return clusters, sd
 
     def possible(self, means: Floats) -> Floats:
