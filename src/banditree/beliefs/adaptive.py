@@ -226,19 +226,14 @@ class AdaptiveRows(CopiedRows):
             here = np.flatnonzero(level_of == level)
             n, t = sums.strength[here][:, copies], sums.total[here][:, copies]
             mean[here], variance[here] = self._child(inner[here], n, t, mean, variance, copies)
-        found = np.empty((3, len(nodes), len(n_root)))
         is_leaf = shape.content[nodes] >= 0
-        leaves = nodes[is_leaf]
-        found[0, is_leaf], found[1, is_leaf] = self._child(
-            leaves, plays[leaves, None], totals[leaves, None], mean, variance, copies
-        )
-        found[2, is_leaf] = mean[~shape.content[shape.parent[leaves]]]
-        found[0, ~is_leaf], found[1, ~is_leaf] = (
-            mean[~shape.content[nodes[~is_leaf]]],
-            variance[~shape.content[nodes[~is_leaf]]],
-        )
-        found[2, ~is_leaf] = found[0, ~is_leaf]
-        return found[0], found[1], found[2]
+        leaves, clusters_asked = nodes[is_leaf], ~shape.content[nodes[~is_leaf]]
+        above = ~shape.content[shape.parent[leaves]]
+        beliefs = np.empty((3, len(nodes), len(n_root)))
+        of_arms = self._child(leaves, plays[leaves, None], totals[leaves, None], mean, variance, copies)
+        beliefs[:, is_leaf] = *of_arms, mean[above]
+        beliefs[:, ~is_leaf] = mean[clusters_asked], variance[clusters_asked], mean[clusters_asked]
+        return beliefs[0], beliefs[1], beliefs[2]
 
     def _child(
         self, nodes: NDArray[Any], n: Floats, total: Floats, mean: Floats, variance: Floats, copies: Any
@@ -323,13 +318,13 @@ class AdaptiveRows(CopiedRows):
 
     def likeness(self) -> Floats:
         """Return how similar the children of each node are: the typical concentration, NaN if not known: (nodes,)."""
-        found = np.full(self.shape.n_nodes, np.nan)
+        typical = np.full(self.shape.n_nodes, np.nan)
         weight = self.weights()
         plays = self.plays(np.arange(self.shape.n_nodes))
         tried = np.bincount(self.shape.parent[1:], plays[1:] > 0, self.shape.n_nodes)
         known = tried > 1
-        found[known] = np.exp(np.log(self.concentration[self.height[known] - 1]) @ weight)
-        return found
+        typical[known] = np.exp(np.log(self.concentration[self.height[known] - 1]) @ weight)
+        return typical
 
     def trust(self, nodes: Indices) -> list[str]:
         """Describe how similar the arms, or clusters, below each node are, and by how much they differ."""

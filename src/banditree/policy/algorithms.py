@@ -207,13 +207,11 @@ class HierTS(Algorithm):
     """
 
     about = replace(
-        THOMPSON,
+        ATS.about,
         summary="hierarchical Bayes for normal rewards: Thompson sampling over all arms, with known or learned spreads",
         family="hierarchical",
         belief=_hierarchical,
         of_belief=("arm_sd", "cluster_sd", "noise"),
-        adapts=True,
-        cost=50,
         color="teal",
         marker="s",
         papers=("hong2022",),
