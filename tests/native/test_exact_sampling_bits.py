@@ -32,7 +32,7 @@ THETA = ((np.arange(240) * 71 % 240) / 128 - 1).reshape(80, 3)
 CONTEXTS = ((np.arange(600) * 97 % 600) / 256 - 1).reshape(200, 3)
 
 DIGESTS = {
-    "ATS": "ec6b89f3bdfaaa75",
+    "ATS": "026ca51724749455",
     "draws": "7bf0520425bd7eac",
     "TS": "cd71fcf5d8fe3fee",
     "TSC": "5d8aeda7d15ea7b9",
@@ -48,7 +48,7 @@ DIGESTS = {
     "LinUCB": "aa3dc6cd98263504",
     "LinUCBC": "c31e4a5f0489983a",
     "LinUCT": "5e88007892f5e6b2",
-    "HierTS": "1248af1a10809c25",
+    "HierTS": "9b074d642160b678",
 }
 
 

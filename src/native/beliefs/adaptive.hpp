@@ -30,16 +30,29 @@ struct AdaptiveSettings {
     Coupling coupling;
 };
 
-// Arms next to each other in one cluster of which something is known, all in one place, because it is read at every
-// decision.
+// Arms of one cluster that something is known about, next to each other and in one place, because it is read at every
+// decision. The arms of a cluster are in one block until these are too many; then all its blocks are halved.
 struct Block {
-    static constexpr std::int32_t size = 32;  // children of the cluster, at most
-    std::uint32_t cluster = 0;
-    std::uint64_t changed = 0;              // see AdaptiveRows::changes
-    std::vector<std::int32_t> leaves;       // in the order of the tree
-    std::vector<double> plays, totals;      // of each
-    std::vector<double> as_stray, at_best;  // and their `Logs`
+    static constexpr std::size_t size = 32;  // at most
+    std::uint64_t changed = 0;               // see AdaptiveRows::changes
+    std::vector<std::int32_t> leaves;        // in the order of the tree
+    std::vector<double> plays, totals;       // of each
+    std::vector<double> as_stray, at_best;   // and their `Logs`
     Seen seen(std::size_t i) const { return {plays[i], totals[i]}; }
+    std::array<std::vector<double>*, 4> columns() { return {&plays, &totals, &as_stray, &at_best}; }
+    std::size_t place(std::int32_t leaf) const {
+        return static_cast<std::size_t>(std::lower_bound(leaves.begin(), leaves.end(), leaf) - leaves.begin());
+    }
+    bool has(std::int32_t leaf) const { return std::binary_search(leaves.begin(), leaves.end(), leaf); }
+    void insert(std::int32_t leaf) {
+        const auto at = static_cast<std::ptrdiff_t>(place(leaf));
+        leaves.insert(leaves.begin() + at, leaf);
+        for (auto* column : columns()) column->insert(column->begin() + at, 0.0);
+    }
+    void clear() {
+        leaves.clear();
+        for (auto* column : columns()) column->clear();
+    }
 };
 
 template <class Kind>
@@ -50,17 +63,20 @@ struct AdaptiveRows {
     static constexpr std::size_t largest_batch = 256;  // rewards that are learned one by one
     Kind kind;
     AdaptiveSettings set;
-    std::vector<Block> blocks;                   // of arms that something is known about, in the order of the tree
-    std::int32_t n_known = 0;                    // number of these arms
-    std::uint64_t changes = 0, all_changed = 0;  // counts changes of what is known of arms; the last one of all arms
-    std::vector<std::uint64_t> changed;          // (clusters,) the last one of an arm among the children
-    std::vector<std::size_t> first_block;        // (clusters + 1,)
-    std::vector<std::int32_t> n_touched;         // (clusters,) number of them among the children
-    std::vector<std::int32_t> n_leaves;          // (clusters,) number of arms among the children
-    std::vector<std::int32_t> node_of;           // (clusters,)
-    std::vector<double> mean, variance;          // (clusters,) what the copy drawn last believes
-    Stray stray_prior{};                         // what it expects of arms that do not follow their cluster
-    std::size_t copy = 0;                        // the one drawn last
+    std::vector<Block> blocks;              // of arms that something is known about, in the order of the tree
+    std::int32_t n_known = 0;               // number of these arms
+    std::uint64_t changes = 0;              // counts changes of what is known of arms, other than the leader
+    std::uint64_t all_changed = 0;          // the last change of all arms
+    std::vector<std::uint64_t> changed;     // (clusters,) the last change of an arm among the children
+    std::vector<std::size_t> first_block;   // (clusters,) where its blocks begin
+    std::vector<std::size_t> end_block;     // (clusters,) and where those in use end
+    std::vector<std::int32_t> block_width;  // (clusters,) how many children, known or not, a block is for
+    std::vector<std::int32_t> n_touched;    // (clusters,) number of them among the children
+    std::vector<std::int32_t> n_leaves;     // (clusters,) number of arms among the children
+    std::vector<std::int32_t> node_of;      // (clusters,)
+    std::vector<double> mean, variance;     // (clusters,) what the copy drawn last believes
+    Stray stray_prior{};                    // what it expects of arms that do not follow their cluster
+    std::size_t copy = 0;                   // the one drawn last
     std::int32_t leader = -1;  // the leaf of the arm that was played most, the first of several; -1 for none
 
     AdaptiveRows(Kind kind_, AdaptiveSettings set_) : kind(kind_), set(set_) {}
@@ -101,10 +117,7 @@ struct AdaptiveRows {
         return kind.drawn(believed(seen(leaf), mean[c], variance[c]));
     }
     Drawn alone(const Tree&, std::int32_t leaf) const { return kind.drawn(as_stray(seen(leaf))); }
-    double odds(const Tree& tree, std::int32_t leaf) const {
-        const Around around = kind.around(mean[cluster(tree, tree.parent[leaf])], k_arms);
-        return set.coupling.odds * factor(kind.logs(leaf), seen(leaf), around);
-    }
+    double odds(const Tree& tree, std::int32_t leaf) const { return set.coupling.odds * factor(tree, leaf); }
 
     // What is believed about an arm, if its cluster has the mean `around` with the variance `spread`.
     BANDITREE_INLINE Moments believed(const Seen& known, double around, double spread) const {
@@ -118,6 +131,9 @@ struct AdaptiveRows {
         return {(stray_prior.plays * stray_prior.mean + known.total) / n, 1.0 / (n + Kind::one)};
     }
     // How much likelier its rewards are then.
+    double factor(const Tree& tree, std::int32_t leaf) const {
+        return factor(kind.logs(leaf), seen(leaf), kind.around(mean[cluster(tree, tree.parent[leaf])], k_arms));
+    }
     BANDITREE_INLINE double factor(const Logs& logs, const Seen& known, const Around& around) const {
         const double own = kind.log_factor(logs, known, k_arms, around, stray_prior),
                      log = known.plays > 0.0 ? own : 0.0;
@@ -184,7 +200,7 @@ struct AdaptiveRows {
         std::size_t parent = cluster(tree, path[path.size() - 2]);
         bool sent = senders[parent] > 0;
         totals(parent, old_n, old_t);
-        send_arm(tree, parent, then, now);
+        send_arm(parent, then, now);
         for (std::size_t i = path.size() - 2; i > 0; --i) {
             totals(parent, new_n, new_t);
             parent = cluster(tree, path[i - 1]);
@@ -248,6 +264,8 @@ struct AdaptiveRows {
     std::vector<double> log_likelihood, apart, weights, cumulative;
     std::array<std::vector<double>, 9> columns;                          // scratch: (arms,)
     std::vector<Around> arounds;                                         // scratch: (clusters,)
+    std::vector<std::size_t> moved;                                      // scratch: steps whose fit starts anew
+    std::vector<double> log_odds, moved_k, fits;                         // scratch: (steps,), (moved,), (5, moved)
     std::vector<double> old_n, old_t, new_n, new_t, before_n, before_t;  // scratch: (copies,)
 
     double* block(std::size_t c) { return sums.data() + static_cast<std::size_t>(slot[c]) * 6 * copies(); }
@@ -271,8 +289,27 @@ struct AdaptiveRows {
     static BANDITREE_INLINE double square(double x) { return x * x; }
 
     Block& block_of(const Tree& tree, std::int32_t leaf) {
-        const std::int32_t parent = tree.parent[leaf], nth = (leaf - tree.first(parent)) / Block::size;
-        return blocks[first_block[cluster(tree, parent)] + static_cast<std::size_t>(nth)];
+        const std::int32_t parent = tree.parent[leaf];
+        const std::size_t c = cluster(tree, parent);
+        return blocks[first_block[c] + static_cast<std::size_t>((leaf - tree.first(parent)) / block_width[c])];
+    }
+    // Makes each block of a cluster cover this many children.
+    void use_blocks(const Tree& tree, std::size_t c, std::int32_t width) {
+        block_width[c] = width;
+        end_block[c] = first_block[c] + static_cast<std::size_t>((tree.n_children(node_of[c]) + width - 1) / width);
+    }
+    void halve_blocks(const Tree& tree, std::size_t c) {
+        const auto at = blocks.begin() + static_cast<std::ptrdiff_t>(first_block[c]);
+        std::vector<Block> then(at, at + static_cast<std::ptrdiff_t>(end_block[c] - first_block[c]));
+        use_blocks(tree, c, block_width[c] / 2);
+        ++changes;
+        for (std::size_t b = first_block[c]; b < end_block[c]; ++b) blocks[b].clear(), blocks[b].changed = changes;
+        for (Block& old : then)
+            for (std::size_t i = 0; i < old.leaves.size(); ++i) {
+                Block& to = block_of(tree, old.leaves[i]);
+                to.leaves.push_back(old.leaves[i]);
+                for (std::size_t j = 0; j < 4; ++j) to.columns()[j]->push_back((*old.columns()[j])[i]);
+            }
     }
     void remember(Block& block, std::size_t i) {
         kind.remember(block.leaves[i], block.seen(i));
@@ -280,21 +317,25 @@ struct AdaptiveRows {
         block.as_stray[i] = logs.alone, block.at_best[i] = logs.best;
     }
     void note(const Tree& tree, std::int32_t leaf, const Seen& now) {
-        Block& block = block_of(tree, leaf);
-        block.changed = changed[block.cluster] = ++changes;
-        const auto at = std::lower_bound(block.leaves.begin(), block.leaves.end(), leaf) - block.leaves.begin();
-        const auto i = static_cast<std::size_t>(at);
-        if (i == block.leaves.size() || block.leaves[i] != leaf) {
-            block.leaves.insert(block.leaves.begin() + at, leaf);
-            for (auto* column : {&block.plays, &block.totals, &block.as_stray, &block.at_best})
-                column->insert(column->begin() + at, 0.0);
-            ++n_touched[block.cluster];
+        const std::size_t c = cluster(tree, tree.parent[leaf]);
+        if (!block_of(tree, leaf).has(leaf)) {
+            while (block_of(tree, leaf).leaves.size() == Block::size) halve_blocks(tree, c);
+            block_of(tree, leaf).insert(leaf);
+            ++n_touched[c];
             ++n_known;
         }
+        Block& block = block_of(tree, leaf);
+        const std::size_t i = block.place(leaf);
         block.plays[i] = now.plays, block.totals[i] = now.total;
         remember(block, i);
         const double most = leader < 0 ? 0.0 : seen(leader).plays;
+        const std::int32_t led = leader;
         if (now.plays > most || (now.plays == most && leaf < leader)) leader = leaf;
+        if (leaf != led) mark(tree, leaf);
+        if (leader != led && led >= 0) mark(tree, led);
+    }
+    void mark(const Tree& tree, std::int32_t leaf) {
+        block_of(tree, leaf).changed = changed[cluster(tree, tree.parent[leaf])] = ++changes;
     }
 
     void open(std::size_t c) {
@@ -315,12 +356,11 @@ struct AdaptiveRows {
             node_of.push_back(node);
             n_leaves.push_back(0);
             first_block.push_back(blocks.size());
-            const std::int32_t n_blocks = (tree.n_children(node) + Block::size - 1) / Block::size;
-            for (std::int32_t i = 0; i < n_blocks; ++i)
-                blocks.emplace_back().cluster = static_cast<std::uint32_t>(cluster(tree, node));
+            blocks.resize(blocks.size() +
+                          (static_cast<std::size_t>(tree.n_children(node)) + Block::size - 1) / Block::size);
         }
         for (std::int32_t arm = 0; arm < tree.n_arms; ++arm) ++n_leaves[cluster(tree, tree.parent[tree.node_of[arm]])];
-        first_block.push_back(blocks.size());
+        end_block.resize(above.size()), block_width.resize(above.size());
         changed.assign(above.size(), 0);
         mean.resize(above.size()), variance.resize(above.size());
         for (auto* scratch : {&old_n, &old_t, &new_n, &new_t, &before_n, &before_t}) scratch->resize(copies());
@@ -331,9 +371,12 @@ struct AdaptiveRows {
         slot.assign(above.size(), -1), senders.assign(above.size(), 0), inner_senders.assign(above.size(), 0),
             n_touched.assign(above.size(), 0);
         sums.clear(), arm_sums.clear();
-        for (Block& block : blocks)
-            block.leaves.clear(), block.plays.clear(), block.totals.clear(), block.as_stray.clear(),
-                block.at_best.clear();
+        for (Block& block : blocks) block.clear();
+        for (std::size_t c = 0; c < above.size(); ++c) {
+            std::int32_t width = Block::size;
+            while (width < tree.n_children(node_of[c])) width *= 2;
+            use_blocks(tree, c, width);
+        }
         n_known = 0;
         all_changed = ++changes;
         log_likelihood.assign(copies(), 0.0), apart.assign(copies(), 0.0);
@@ -376,14 +419,14 @@ struct AdaptiveRows {
         }
         for (std::size_t c = 0; c < above.size(); ++c) {
             if (slot[c] < 0) continue;
-            fit_arms(tree, c);
+            fit_arms(c);
             in_vectors([&]() BANDITREE_INLINE { explain(c); });
         }
         stale = weighed = false;
     }
 
     // Replaces the message of an arm, if it had any evidence.
-    void send_arm(const Tree& tree, std::size_t parent, const Seen& then, const Seen& now) {
+    void send_arm(std::size_t parent, const Seen& then, const Seen& now) {
         const bool sent = then.plays > 0.0;
         open(parent);
         senders[parent] += sent ? 0 : 1;
@@ -394,26 +437,40 @@ struct AdaptiveRows {
             if (sent) kind.add_arm(then, -1.0, k, set.n_steps, to);
             if constexpr (Kind::by_fit) kind.replace_fit(then, now, k, set.n_steps, to);
         });
-        fit_arms(tree, parent);
+        fit_arms(parent);
         in_vectors([&]() BANDITREE_INLINE { explain(parent); });
     }
 
-    // Weighs the arms of a cluster around the step that is nearest to its mean.
-    void fit_arms(const Tree& tree, std::size_t c) {
+    // Weighs the arms of a cluster around the log odds nearest to its mean. Where these have changed, a fit starts
+    // anew: for few of the concentrations at a time, so that only those are computed.
+    void fit_arms(std::size_t c) {
         if constexpr (Kind::by_fit) {
             if (senders[c] == inner_senders[c]) return;
+            const std::size_t n = set.n_steps;
             double* to = arm_block(c);
-            in_vectors([&]() BANDITREE_INLINE {
-                if (kind.moves_on(set.concentration, set.n_steps, to)) {
-                    const std::int32_t first = tree.first(node_of[c]), end = first + tree.n_children(node_of[c]);
-                    for (std::int32_t node = first; node < end; ++node) {
-                        const Seen known = tree.content[node] >= 0 ? seen(node) : Seen{0.0, 0.0};
-                        if (known.plays > 0.0) kind.add_fit(known, 1.0, set.concentration, set.n_steps, to);
-                    }
-                }
-                kind.make_good(set.n_steps, to);
-            });
+            log_odds.resize(n);
+            in_vectors([&]() BANDITREE_INLINE { kind.find_odds(to, n, log_odds.data()); });
+            moved.clear();
+            for (std::size_t j = 0; j < n; ++j)
+                if (kind.moves_on(to, log_odds[j], j, n)) moved.push_back(j);
+            if (!moved.empty()) fit_again(c);
+            in_vectors([&]() BANDITREE_INLINE { kind.make_good(log_odds.data(), n, to); });
         }
+    }
+    void fit_again(std::size_t c) {
+        const std::size_t n = set.n_steps, m = moved.size();
+        moved_k.resize(m), fits.resize(5 * m);
+        for (std::size_t i = 0; i < m; ++i) {
+            moved_k[i] = set.concentration[moved[i]];
+            kind.clear_fit(moved_k[i], log_odds[moved[i]], i, m, fits.data());
+        }
+        in_vectors([&]() BANDITREE_INLINE {
+            for (std::size_t b = first_block[c]; b < end_block[c]; ++b)
+                for (std::size_t i = 0; i < blocks[b].leaves.size(); ++i)
+                    kind.add_fit(blocks[b].seen(i), 1.0, moved_k.data(), m, fits.data());
+        });
+        for (std::size_t i = 0; i < m; ++i)
+            for (std::size_t row = 2; row < 5; ++row) arm_block(c)[moved[i] + row * n] = fits[i + row * m];
     }
 
     // Replaces the message of a cluster, if it has `sent` one, by the one from new_n and new_t.

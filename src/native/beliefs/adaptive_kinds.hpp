@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <vector>
 
 #include "beliefs/beta.hpp"
 #include "beliefs/densities.hpp"
@@ -78,6 +79,7 @@ struct AdaptiveBeta {
     static constexpr bool learned = false;
     double noise() const { return 1.0; }
     double coarse_variance() const { return 1.0; }
+    const AdaptiveBeta& coarsened() const { return *this; }
     BANDITREE_INLINE double off_centre(double mean) const { return mean; }
 
     // Arms are weighed by the beta-binomial around a mean near their cluster's, see AdaptiveBetaRows.arms_message().
@@ -119,32 +121,32 @@ struct AdaptiveBeta {
             to[j + 2 * steps] += ln_lane((expected + such) / (k[j] + then.plays)) - best;
         }
     }
-    // Whether the cluster's mean is now nearest to another step, for which everything must be fitted anew.
-    BANDITREE_INLINE bool moves_on(const double* __restrict k, std::size_t steps, double* __restrict to) const {
-        bool moved = false;
-        for (std::size_t j = 0; j < steps; ++j) moved |= nearest(log_odds(to[j], to[j + steps])) != to[j + 3 * steps];
-        if (!moved) return false;
+    // The log odds of the cluster's mean.
+    static BANDITREE_INLINE void find_odds(const double* __restrict to, std::size_t steps, double* __restrict odds) {
         for (std::size_t j = 0; j < steps; ++j) {
-            const double odds = nearest(log_odds(to[j], to[j + steps]));
-            to[j + 2 * steps] = 0.0;
-            to[j + 3 * steps] = odds;
-            to[j + 4 * steps] = log_beta(k[j] / (1.0 + exp_lane(-odds)), k[j] / (1.0 + exp_lane(odds)));
+            const double mean = smoothed(to[j], to[j + steps]);
+            odds[j] = ln_lane(mean / (1.0 - mean));
         }
-        return true;
     }
-    BANDITREE_INLINE void make_good(std::size_t steps, double* __restrict to) const {
+    // Whether they are now nearest to others than those that the arms are fitted around.
+    static BANDITREE_INLINE bool moves_on(const double* __restrict to, double odds, std::size_t j, std::size_t steps) {
+        return nearest(odds) != to[j + 3 * steps];
+    }
+    // Starts a fit without any arms.
+    static BANDITREE_INLINE void clear_fit(double k, double odds, std::size_t j, std::size_t steps, double* to) {
+        to[j + 2 * steps] = 0.0;
+        to[j + 3 * steps] = nearest(odds);
+        to[j + 4 * steps] = log_beta(k / (1.0 + exp_lane(-to[j + 3 * steps])), k / (1.0 + exp_lane(to[j + 3 * steps])));
+    }
+    BANDITREE_INLINE void make_good(const double* __restrict odds, std::size_t steps, double* __restrict to) const {
         for (std::size_t j = 0; j < steps; ++j) {
-            const double mean = smoothed(to[j], to[j + steps]), off = ln_lane(mean / (1.0 - mean)) - to[j + 3 * steps];
+            const double mean = smoothed(to[j], to[j + steps]), off = odds[j] - to[j + 3 * steps];
             to[j + 5 * steps] = to[j + 2 * steps] + 0.5 * to[j] * mean * (1.0 - mean) * off * off;
         }
     }
     static BANDITREE_INLINE double smoothed(double strength, double total) {
         const double mean = (total + 0.5) / (strength + 1.0);
         return mean < edge ? edge : mean > 1.0 - edge ? 1.0 - edge : mean;
-    }
-    static BANDITREE_INLINE double log_odds(double strength, double total) {
-        const double mean = smoothed(strength, total);
-        return ln_lane(mean / (1.0 - mean));
     }
     static BANDITREE_INLINE double nearest(double odds) { return odds_step * std::floor(odds / odds_step + 0.5); }
 
@@ -184,13 +186,22 @@ struct AdaptiveBeta {
     }
     // What `remember` kept.
     Logs logs(std::int32_t leaf) const { return {nodes[leaf].scales.a, nodes[leaf].scales.b}; }
+    static constexpr int last_step = 600;  // beyond, no mean is: its log odds are at most 27.7
     Around around(double mean, double) const {
+        static const std::vector<Around> steps = [] {
+            const auto rate = [](double at) { return 1.0 / (1.0 + exp_lane(-at)); };
+            std::vector<Around> made;
+            for (int i = -last_step; i <= last_step; ++i) {
+                const double odds = around_step * i;
+                made.push_back({odds, odds < -27.0 ? -1.0 : rate(odds - 0.5 * around_step),
+                                odds > 27.0 ? 2.0 : rate(odds + 0.5 * around_step), -ln_one_plus(exp_lane(-odds)),
+                                -ln_one_plus(exp_lane(odds))});
+            }
+            return made;
+        }();
         mean = mean < edge ? edge : mean > 1.0 - edge ? 1.0 - edge : mean;
-        const double odds = around_step * std::floor(ln_lane(mean / (1.0 - mean)) / around_step + 0.5);
-        const auto rate = [](double at) { return 1.0 / (1.0 + exp_lane(-at)); };
-        return {odds, odds < -27.0 ? -1.0 : rate(odds - 0.5 * around_step),
-                odds > 27.0 ? 2.0 : rate(odds + 0.5 * around_step), -ln_one_plus(exp_lane(-odds)),
-                -ln_one_plus(exp_lane(odds))};
+        return steps[static_cast<std::size_t>(last_step +
+                                              std::floor(ln_lane(mean / (1.0 - mean)) / around_step + 0.5))];
     }
     BANDITREE_INLINE double log_factor(const Logs& logs, const Seen& seen, double k, const Around& around,
                                        const Stray&) const {
@@ -303,6 +314,11 @@ struct AdaptiveNormal {
         return std::fabs(steps) < 1e15 ? step * std::floor(steps + 0.5) : x;
     }
     double coarse_variance() const { return coarse(variance); }
+    AdaptiveNormal coarsened() const {
+        AdaptiveNormal same = *this;
+        same.variance = coarse_variance();
+        return same;
+    }
     BANDITREE_INLINE double log_factor(const Logs&, const Seen& seen, double k, const Around& around,
                                        const Stray& stray) const {
         const double n = std::max(seen.plays, 1e-300), x = seen.total / n, v = coarse_variance();

@@ -100,22 +100,16 @@ struct AdaptiveLinearRows {
         take(at, old_own.data());
         read(leaf, own.data());
         put(at, own.data());
-        // What the cluster passes on changes with what it gets: take back the old message, and add the new one.
         for (std::size_t i = path.size() - 1; i-- > 0;) {
             const std::size_t c = cluster(tree, path[i]);
             open(c);
-            if (i > 0) before.assign(block(c), block(c) + entries * set.copies);
             if (i + 2 == path.size()) {
                 send_arm(old_own.data(), c, -1.0);
                 send_arm(own.data(), c, 1.0);
             } else {
-                for (std::size_t e = 0; e < entries * set.copies; ++e) block(c)[e] += change[e];
+                send_cluster(cluster(tree, path[i + 1]), c);
             }
             forget_inverses(cluster_tags, c);
-            if (i == 0) break;
-            change.assign(entries * set.copies, 0.0);
-            send_cluster(before.data(), height_of[c], -1.0, change.data());
-            send_cluster(block(c), height_of[c], 1.0, change.data());
         }
         weighed = false;
     }
@@ -249,11 +243,14 @@ struct AdaptiveLinearRows {
     std::vector<double> centre, per_scale;      // (dim,) what features are measured from, and 1 over their scales
     std::vector<std::size_t> above, height_of;  // (clusters,) the cluster above, and the height
     std::vector<std::int32_t> place;            // (nodes,) of an arm among those with evidence, -1 if it has none
-    std::vector<double> of_arm;                 // A and b of arms with evidence, standardised, eight arms side by side
-    std::vector<std::size_t> parent_of;         // (arms with evidence,) their clusters
+    std::vector<double> of_arm;                 // A and b of arms with evidence, standardised, eight arms of one
+                                                // cluster side by side, or of small ones
+    std::vector<std::size_t> parent_of;         // (places,) their clusters
+    std::vector<std::int32_t> next_place;       // (clusters + 1,) of the next arm, the last for those of small clusters
     std::vector<std::size_t> members;           // (clusters,) arms with evidence anywhere below; not of the root
     std::vector<std::int32_t> slot;             // (clusters,) where the sums are, -1 for none
     std::vector<double> sums;                   // (slots, entries, copies) A and b of clusters
+    std::vector<double> sent;                   // (slots, entries + 2, copies) the message of each, ln|M| and b'Pb
     std::vector<double> arm_log, arm_fit;       // (kinds,) sums over arms of ln|M| and of b'Pb
     std::vector<double> cluster_log, cluster_fit;  // (copies,) the same over clusters but the root
     std::vector<double> known_fit;                 // one number: what is known beforehand adds to the sum of squares
@@ -268,7 +265,7 @@ struct AdaptiveLinearRows {
     double arm_widths[2] = {};                   // of levels, of slopes
     std::vector<double> z, mean, along, spread;  // (p,), (clusters, p), (clusters,), (slots, p, p) covariances
     std::vector<Arm> arms, untouched;            // (arms with evidence,), (clusters,) for arms without
-    std::vector<double> vector, product, own, old_own, before, change, work;  // scratch
+    std::vector<double> vector, product, own, old_own, message_now, work;  // scratch
 
     double* row(std::int32_t node) { return table + static_cast<std::size_t>(node) * columns; }
     double* block(std::size_t c) { return sums.data() + static_cast<std::size_t>(slot[c]) * entries * set.copies; }
@@ -385,14 +382,20 @@ struct AdaptiveLinearRows {
     std::size_t note(const Tree& tree, std::int32_t leaf) {
         std::int32_t& at = place[static_cast<std::size_t>(leaf)];
         if (at < 0) {
-            at = static_cast<std::int32_t>(parent_of.size());
-            parent_of.push_back(cluster(tree, tree.parent[leaf]));
-            for (std::size_t c = parent_of.back(); c > 0; c = above[c]) ++members[c];
-            if (static_cast<std::size_t>(at) % lanes == 0) {
+            const std::int32_t parent = tree.parent[leaf];
+            const std::size_t c = cluster(tree, parent);
+            const bool shares = static_cast<std::size_t>(tree.n_children(parent)) < 2 * lanes;
+            std::int32_t& next = next_place[shares ? above.size() : c];
+            if (static_cast<std::size_t>(next) % lanes == 0) {
+                next = static_cast<std::int32_t>(parent_of.size());
+                parent_of.resize(parent_of.size() + lanes, c);
                 of_arm.resize(of_arm.size() + entries * lanes, 0.0);
                 arm_inverses.resize(arm_inverses.size() + n_slots * triangle * lanes);
                 arm_tags.resize(arm_tags.size() + n_slots + 1, -1);
             }
+            at = next++;
+            parent_of[static_cast<std::size_t>(at)] = c;
+            for (std::size_t higher = c; higher > 0; higher = above[higher]) ++members[higher];
         }
         return static_cast<std::size_t>(at);
     }
@@ -413,6 +416,7 @@ struct AdaptiveLinearRows {
         if (slot[c] >= 0) return;
         slot[c] = static_cast<std::int32_t>(sums.size() / (entries * set.copies));
         sums.resize(sums.size() + entries * set.copies, 0.0);
+        sent.resize(sent.size() + (entries + 2) * set.copies, 0.0);
     }
     void forget_inverses(Tags& tags, std::size_t of) {
         std::fill_n(tags.begin() + static_cast<std::ptrdiff_t>(of * (n_slots + 1)), n_slots, std::int16_t{-1});
@@ -437,7 +441,8 @@ struct AdaptiveLinearRows {
         standardise(row(0));
         slot.assign(above.size(), -1), members.assign(above.size(), 0);
         place.assign(static_cast<std::size_t>(tree.n_nodes), -1);
-        sums.clear(), of_arm.clear(), parent_of.clear(), arm_inverses.clear(), arm_tags.clear();
+        next_place.assign(above.size() + 1, 0);
+        sums.clear(), sent.clear(), of_arm.clear(), parent_of.clear(), arm_inverses.clear(), arm_tags.clear();
         cluster_tags.assign(above.size() * (n_slots + 1), -1);
         cluster_inverses.resize(above.size() * n_slots * p * p);
         arm_log.assign(set.kinds, 0.0), arm_fit.assign(set.kinds, 0.0);
@@ -464,7 +469,7 @@ struct AdaptiveLinearRows {
             if (node == 0 || slot[c] < 0) continue;
             const std::size_t parent = cluster(tree, tree.parent[node]);
             open(parent);
-            send_cluster(block(c), height_of[c], 1.0, block(parent));
+            send_cluster(c, parent);
         }
         stale = weighed = false;
     }
@@ -485,12 +490,22 @@ struct AdaptiveLinearRows {
         });
     }
 
-    // Adds the message of a cluster with these sums to those in `to`, which are laid out in the same way.
-    void send_cluster(const double* of, std::size_t height, double sign, double* to) {
+    // Replaces the message of a cluster in the sums of the one above it.
+    void send_cluster(std::size_t c, std::size_t parent) {
+        const std::size_t k = set.copies, size = entries * k;
+        message_now.assign(size + 2 * k, 0.0);
+        double *now = message_now.data(), *then = sent.data() + static_cast<std::size_t>(slot[c]) * (size + 2 * k);
         in_vectors([&]() BANDITREE_INLINE {
-            for (std::size_t from = 0; from < set.copies; from += lanes)
-                message(load(of + from), height, from, sign, cluster_log.data(), cluster_fit.data(), to + from, 1);
+            for (std::size_t from = 0; from < k; from += lanes)
+                message(load(block(c) + from), height_of[c], from, 1.0, now + size, now + size + k, now + from, 1);
+            replace(then, now, block(parent), size);
+            replace(then + size, now + size, cluster_log.data(), k);
+            replace(then + size + k, now + size + k, cluster_fit.data(), k);
         });
+    }
+    static BANDITREE_INLINE void replace(double* __restrict then, const double* __restrict now, double* __restrict in,
+                                         std::size_t n) {
+        for (std::size_t i = 0; i < n; ++i) in[i] += now[i] - then[i], then[i] = now[i];
     }
 
     // The parts of the workspace: (entries,), (triangle,), (triangle,) and (3 p,), each for eight copies or arms at
@@ -589,7 +604,7 @@ struct AdaptiveLinearRows {
     }
 
     BANDITREE_INLINE void believe_eight(std::size_t at, bool all) {
-        const std::size_t first = at * lanes, n = std::min(lanes, parent_of.size() - first);
+        const std::size_t first = at * lanes;
         const double v0 = arm_widths[0] * arm_widths[0], l0 = 1.0 / v0, l1 = 1.0 / (arm_widths[1] * arm_widths[1]);
         const double vs = stray_variance(), more = vs - v0, fewer = l0 - 1.0 / vs;
         const Eight* given = reinterpret_cast<const Eight*>(of_arm.data() + at * entries * lanes);
@@ -602,8 +617,7 @@ struct AdaptiveLinearRows {
         }
         Eight* const f = scratch(3);
         Eight *const share = f + p, *const passed = share + p;  // P z, and w^-2 P z of arms that follow or do not
-        std::size_t of[lanes];
-        for (std::size_t l = 0; l < lanes; ++l) of[l] = l < n ? parent_of[first + l] : 0;
+        const std::size_t* const of = parent_of.data() + first;
         for (std::size_t i = 0; i < p; ++i) {
             for (std::size_t l = 0; l < lanes; ++l) f[i].set(l, mean[of[l] * p + i]);
             f[i] = (i ? l1 : l0) * f[i] + given[triangle + i];
@@ -633,7 +647,7 @@ struct AdaptiveLinearRows {
             odds[l] = set.coupling.odds * exp_lane(factor < largest_factor ? factor : largest_factor);
             sds[l] = to_sd * std::sqrt(own_parts[l] + quadratics[l]);
         }
-        for (std::size_t l = 0; l < n; ++l)
+        for (std::size_t l = 0; l < lanes; ++l)
             arms[first + l].following = {values[l], sds[l]}, arms[first + l].odds = odds[l];
         if (!all) return;
         double extra[lanes];
@@ -643,29 +657,34 @@ struct AdaptiveLinearRows {
                 passed[i].set(
                     l, (i ? l1 : 1.0 / vs) * (share[i].get(l) + extra[l] * shares[l] * inverse[packed(i, 0)].get(l)));
         quadratics_of(of, passed, quadratics);
-        for (std::size_t l = 0; l < n; ++l)
+        for (std::size_t l = 0; l < lanes; ++l)
             arms[first + l].alone = {
                 values[l] + shares[l] * extra[l] * levels[l],
                 to_sd * std::sqrt(own_parts[l] + extra[l] * shares[l] * shares[l] + quadratics[l])};
     }
 
-    // v' S v for eight vectors v and the covariances S of their clusters.
-    BANDITREE_INLINE void quadratics_of(const std::size_t* of, const Eight* v, double* out) {
-        const double* const numbers = reinterpret_cast<const double*>(v);
+    // v' S v for eight vectors v and the covariances S of their clusters. The vectors are overwritten.
+    BANDITREE_INLINE void quadratics_of(const std::size_t* of, Eight* v, double* out) {
+        if (std::all_of(of, of + lanes, [&](std::size_t c) { return c == of[0]; })) {
+            const Eight total = form(of[0], v, scratch(1));
+            std::memcpy(out, &total, sizeof total);
+            return;
+        }
         for (std::size_t l = 0; l < lanes; ++l) {
-            for (std::size_t i = 0; i < p; ++i) vector[i] = numbers[i * lanes + l];
-            out[l] = form(of[l], vector.data());
+            for (std::size_t i = 0; i < p; ++i) vector[i] = v[i].get(l);
+            out[l] = form(of[l], vector.data(), product.data());
         }
     }
-    // The same for one vector, which is overwritten: up to a cluster whose covariance is known, v' S v = v' P v + v' G
-    // S G' v.
-    BANDITREE_INLINE double form(std::size_t c, double* __restrict v) {
-        double* __restrict out = product.data();
-        double total = 0.0;
+    // The same for one cluster, and one vector or eight: up to a cluster whose covariance is known, v' S v = v' P v +
+    // v' G S G' v.
+    template <class Number>
+    BANDITREE_INLINE Number form(std::size_t c, Number* __restrict v, Number* __restrict out) {
+        Number total{};
         for (;; c = above[c]) {
             const Widths w = widths(c);
             if (slot[c] < 0) {
-                for (std::size_t i = 0; i < p; ++i) total += v[i] * v[i] / (i ? w.slope_precision : w.level_precision);
+                for (std::size_t i = 0; i < p; ++i)
+                    total += 1.0 / (i ? w.slope_precision : w.level_precision) * (v[i] * v[i]);
                 continue;
             }
             const bool last = is_large(c);
@@ -675,7 +694,7 @@ struct AdaptiveLinearRows {
                 for (std::size_t i = 0; i < p; ++i) out[i] += matrix[j * p + i] * v[j];
             for (std::size_t i = 0; i < p; ++i) total += out[i] * v[i];
             if (last) return total;
-            for (std::size_t i = 0; i < p; ++i) v[i] = out[i] * (i ? w.slope_precision : w.level_precision);
+            for (std::size_t i = 0; i < p; ++i) v[i] = (i ? w.slope_precision : w.level_precision) * out[i];
         }
     }
     // Whether a cluster has so many arms with evidence that its covariance is computed once for all of them.
@@ -786,7 +805,7 @@ struct AdaptiveLinearRows {
     double quadratic(std::size_t c, const double* v) {
         double total = 0.0;
         std::copy_n(v, p, vector.data());
-        in_vectors([&]() BANDITREE_INLINE { total = form(c, vector.data()); });
+        in_vectors([&]() BANDITREE_INLINE { total = form(c, vector.data(), product.data()); });
         return total;
     }
 

@@ -44,15 +44,15 @@ struct Screening {
         winner = -1;
         clock = rng.standard_exponential();
         exclude(tree, rows, limits);
-        bounds.resize(rows.first_block.size() - 1);
+        bounds.resize(rows.first_block.size());
         block_bounds.resize(rows.blocks.size());
         first = find_first(rows);
         if (first >= 0) raise(draw(given(rows.following(tree, first)), rng), first);
-        for (std::size_t c = 0; c + 1 < rows.first_block.size(); ++c)
+        for (std::size_t c = 0; c < rows.first_block.size(); ++c)
             if (rows.n_touched[c] > 0) look(rows, c);
         const std::int32_t stray = coupling.odds > 0.0 ? pick_stray(tree, rows, 1.0 / coupling.odds, rng) : -1;
         if (stray >= 0) raise(draw(rows.alone(tree, stray), rng), stray);
-        for (std::size_t c = 0; c + 1 < rows.first_block.size(); ++c)
+        for (std::size_t c = 0; c < rows.first_block.size(); ++c)
             if (rows.n_touched[c] > 0) try_cluster(rows, c, rng);
         if (rows.n_known < tree.n_arms) try_untouched(tree, rows, rng);
         return winner;
@@ -64,14 +64,12 @@ struct Screening {
     // changes no choice.
     struct Bound {
         std::uint64_t changes = 0;
-        std::size_t copy = 0;
         Around around{0.0, infinity, -infinity};
         double spread = 0.0, noise = 0.0,
                stray = 0.0;  // the variance of the cluster's mean, the noise, and the mean of strays
         double mean = 0.0, widest = 0.0, narrowest = 0.0;  // of all draws: no mean is higher, no sd larger, or smaller
         double factor = 0.0;                               // sum over the arms of how much likelier they are as strays
     };
-    static constexpr std::size_t n_kept = 8;  // copies for which bounds are kept
     // While the cluster's mean and variance stay within their steps, the mean of a draw is at most `higher` standard
     // deviations above, and its standard deviation between `narrower` and `wider` times, what they are at the upper end
     // of the steps.
@@ -84,7 +82,7 @@ struct Screening {
     double clock = 0.0;                  // see `next`
     std::vector<std::int32_t> excluded;  // leaves of arms that may not be chosen, in order
     std::vector<std::int32_t> gone;      // (clusters,) number of untouched ones among them
-    std::vector<std::vector<Bound>> bounds, block_bounds;  // (clusters, kept), (blocks, kept)
+    std::vector<std::vector<Bound>> bounds, block_bounds;  // (clusters, copies), (blocks, copies)
     std::vector<double> untouched_means, untouched_sds;    // (clusters,) of the draws of their untouched arms
     std::vector<double> weights;                           // scratch
     double means[Block::size], sds[Block::size], factors[Block::size], chances[Block::size];  // of the arms of a block
@@ -95,21 +93,20 @@ struct Screening {
     // ---------------------------------------------------------------- bounds that are kept
 
     static Bound& bound(const Rows& rows, std::vector<std::vector<Bound>>& of, std::size_t i) {
-        if (of[i].empty()) of[i].resize(n_kept);
-        return of[i][rows.copy % n_kept];
+        if (of[i].empty()) of[i].resize(rows.copies());
+        return of[i][rows.copy];
     }
 
     bool holds(const Rows& rows, const Bound& of, std::size_t c, std::uint64_t changed) const {
-        return of.changes > std::max(changed, rows.all_changed) && of.copy == rows.copy &&
-               of.around.holds(rows.mean[c]) && of.spread == coarse_above(rows.variance[c]) &&
-               of.noise == rows.kind.coarse_variance() && of.stray == rows.stray_prior.mean;
+        return of.changes > std::max(changed, rows.all_changed) && of.around.holds(rows.mean[c]) &&
+               of.spread == coarse_above(rows.variance[c]) && of.noise == rows.kind.coarse_variance() &&
+               of.stray == rows.stray_prior.mean;
     }
 
     void look(const Rows& rows, std::size_t c) {
         Bound& of = bound(rows, bounds, c);
         if (holds(rows, of, c, rows.changed[c])) return;
         Bound all{rows.changes + 1,
-                  rows.copy,
                   rows.kind.around(rows.mean[c], rows.concentration()),
                   coarse_above(rows.variance[c]),
                   rows.kind.coarse_variance(),
@@ -118,7 +115,7 @@ struct Screening {
                   0.0,
                   infinity,
                   0.0};
-        for (std::size_t b = rows.first_block[c]; b < rows.first_block[c + 1]; ++b) {
+        for (std::size_t b = rows.first_block[c]; b < rows.end_block[c]; ++b) {
             const Block& block = rows.blocks[b];
             if (block.leaves.empty()) continue;
             Bound& part = bound(rows, block_bounds, b);
@@ -128,25 +125,33 @@ struct Screening {
         }
         of = all;
     }
+    // Without the leader, which is drawn first, and mostly is the arm whose evidence changes.
     void look_at_block(const Rows& rows, const Block& block, const Bound& its, Bound& to) {
-        const std::size_t n = block.leaves.size();
+        std::size_t n = block.leaves.size();
         const double noisier = std::sqrt(coarse_above(its.noise) / its.noise);  // the noise may be larger by a step
+        const auto& kind = rows.kind.coarsened();
         in_vectors([&]() BANDITREE_INLINE {
-            describe(rows, block, its.around.to < 1e300 ? its.around.to : its.around.mean, its.spread);
+            describe(rows, kind, block, its.around.to < 1e300 ? its.around.to : its.around.mean, its.spread);
             weigh(rows, block, its.around);
         });
         to = its;
+        if (block.has(rows.leader)) {
+            const std::size_t at = block.place(rows.leader);
+            for (double* column : {means, sds, factors}) column[at] = column[n - 1];
+            if (--n == 0) return;
+        }
         to.widest = wider * noisier * highest(sds, n);
         to.narrowest = narrower * *std::min_element(sds, sds + n);
         to.mean = highest(means, n) + higher * to.widest;
         to.factor = 0.0;
         for (std::size_t i = 0; i < n; ++i) to.factor += factors[i];
     }
-    // What the arms of a block draw from, without the shared number.
-    BANDITREE_INLINE void describe(const Rows& rows, const Block& block, double around, double spread) {
+    // What the arms of a block draw from, without the shared number, with the noise of `kind`.
+    BANDITREE_INLINE void describe(const Rows& rows, const Kind& kind, const Block& block, double around,
+                                   double spread) {
         const double* const __restrict plays = block.plays.data(), * const __restrict totals = block.totals.data();
         for (std::size_t i = 0, n = block.leaves.size(); i < n; ++i) {
-            const Drawn of = rows.kind.drawn(rows.believed({plays[i], totals[i]}, around, spread));
+            const Drawn of = kind.drawn(rows.believed({plays[i], totals[i]}, around, spread));
             means[i] = of.x, sds[i] = of.y;
         }
     }
@@ -162,29 +167,32 @@ struct Screening {
 
     // Draws the leaf of the arm that is the stray, or -1: arms by their factors, none with this weight.
     std::int32_t pick_stray(const Tree& tree, const Rows& rows, double none, Stream& rng) {
-        double known = 0.0;
-        for (std::size_t c = 0; c + 1 < rows.first_block.size(); ++c)
+        const double of_leader = rows.leader < 0 ? 0.0 : rows.factor(tree, rows.leader);
+        double known = of_leader;
+        for (std::size_t c = 0; c < rows.first_block.size(); ++c)
             if (rows.n_touched[c] > 0) known += bound(rows, bounds, c).factor;
         const double untouched_arms = tree.n_arms - rows.n_known;
         for (int tries = 0; tries < 64; ++tries) {
             double u = rng.random() * (known + untouched_arms + none);
             if (u >= known + untouched_arms) return -1;
-            const std::int32_t leaf = u < known ? stray_at(rows, u) : untouched_at(tree, rows, u - known);
+            const std::int32_t leaf = u < of_leader ? rows.leader
+                                      : u < known   ? stray_at(rows, u - of_leader)
+                                                    : untouched_at(tree, rows, u - known);
             if (!is_excluded(leaf)) return leaf;
         }
         weights.clear();  // those excluded are likely strays: look at all the others
         std::vector<std::int32_t> leaves;
         for (std::int32_t arm = 0; arm < tree.n_arms; ++arm)
             if (!is_excluded(tree.node_of[arm])) leaves.push_back(tree.node_of[arm]);
-        for (const std::int32_t leaf : leaves) weights.push_back(none * rows.odds(tree, leaf));
+        for (const std::int32_t leaf : leaves) weights.push_back(rows.factor(tree, leaf));
         weights.push_back(none);
         const std::size_t at = banditree::pick(weights.data(), weights.size(), rng.random());
         return at < leaves.size() ? leaves[at] : -1;
     }
-    // The arm with evidence at which the factors add up to u.
+    // The arm with evidence, but for the leader, at which the factors add up to u.
     std::int32_t stray_at(const Rows& rows, double u) {
         std::int32_t last = -1;
-        for (std::size_t c = 0; c + 1 < rows.first_block.size(); ++c) {
+        for (std::size_t c = 0; c < rows.first_block.size(); ++c) {
             if (rows.n_touched[c] == 0) continue;
             const Bound& of = bound(rows, bounds, c);
             last = static_cast<std::int32_t>(c);
@@ -193,7 +201,7 @@ struct Screening {
         }
         const auto c = static_cast<std::size_t>(last);
         std::size_t chosen = rows.first_block[c];
-        for (std::size_t b = chosen; b < rows.first_block[c + 1]; ++b) {
+        for (std::size_t b = chosen; b < rows.end_block[c]; ++b) {
             if (rows.blocks[b].leaves.empty()) continue;
             chosen = b;
             const double factor = bound(rows, block_bounds, b).factor;
@@ -202,6 +210,7 @@ struct Screening {
         }
         const Block& block = rows.blocks[chosen];
         in_vectors([&]() BANDITREE_INLINE { weigh(rows, block, bound(rows, bounds, c).around); });
+        if (block.has(rows.leader)) factors[block.place(rows.leader)] = 0.0;
         std::size_t i = 0;
         for (; i + 1 < block.leaves.size() && u >= factors[i]; ++i) u -= factors[i];
         return block.leaves[i];
@@ -209,7 +218,7 @@ struct Screening {
     // The untouched arm of this rank.
     std::int32_t untouched_at(const Tree& tree, const Rows& rows, double rank) const {
         std::size_t c = 0;
-        for (; c + 2 < rows.first_block.size() && rank >= rows.n_leaves[c] - rows.n_touched[c]; ++c)
+        for (; c + 1 < rows.first_block.size() && rank >= rows.n_leaves[c] - rows.n_touched[c]; ++c)
             rank -= rows.n_leaves[c] - rows.n_touched[c];
         std::int32_t last = -1;
         for (std::int32_t leaf = tree.first(rows.node_of[c]), end = leaf + tree.n_children(rows.node_of[c]); leaf < end;
@@ -253,7 +262,7 @@ struct Screening {
 
     void try_cluster(const Rows& rows, std::size_t c, Stream& rng) {
         const Bound& of = bound(rows, bounds, c);
-        const std::size_t from = rows.first_block[c], to = rows.first_block[c + 1];
+        const std::size_t from = rows.first_block[c], to = rows.end_block[c];
         if (chance_at_most(of) < seldom) return try_blocks(rows, c, of, from, to, rng);
         for (std::size_t b = from; b < to; ++b) {
             if (rows.blocks[b].leaves.empty()) continue;
@@ -283,7 +292,7 @@ struct Screening {
     void try_each(const Rows& rows, const Block& block, std::size_t c, Stream& rng) {
         const std::size_t n = block.leaves.size();
         in_vectors([&]() BANDITREE_INLINE {
-            describe(rows, block, rows.mean[c], rows.variance[c]);
+            describe(rows, rows.kind, block, rows.mean[c], rows.variance[c]);
             for (std::size_t i = 0; i < n; ++i) {
                 means[i] += number * sds[i], sds[i] *= own;
                 chances[i] = tail_at_most(means[i], sds[i]);
