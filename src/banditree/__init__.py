@@ -7,7 +7,7 @@
 >>> policy.update(arm, reward=1)
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from banditree import errors
 from banditree.beliefs import Belief, Beta, Counts, Gaussian, Linear
@@ -58,7 +58,7 @@ _NAMES = {
 }
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     from importlib import import_module
 
     for module in _MODULES:

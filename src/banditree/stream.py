@@ -73,7 +73,7 @@ class Stream(_Native):
 
 # Texts, because numpy.random takes an eighth of the time of `import banditree`, and is imported when it is needed.
 Rng: TypeAlias = "np.random.Generator | Stream"  # what the engines draw from
-Seed: TypeAlias = "int | np.integer[Any] | np.random.SeedSequence | Rng | None"  # what users give as ``rng``
+Seed: TypeAlias = "int | np.integer | np.random.SeedSequence | Rng | None"  # what users give as ``rng``
 
 
 def _fill(fill: Callable[[int], Array], size: Size) -> object:

@@ -163,6 +163,7 @@ def test_a_policy_that_fails_is_named_and_the_others_are_kept(
         simulate(policies, seeds=3, jobs=jobs)
     assert isinstance(caught.value.__cause__, cause)
     kept, alone = caught.value.runs, simulate({"TS": bt.TS}, seeds=3)
+    assert kept is not None
     assert kept.policies == ("TS", "own")
     assert np.array_equal(kept.regret["TS"], alone.regret["TS"])
 
@@ -179,6 +180,7 @@ def test_a_policy_that_fails_on_some_seeds_is_left_out() -> None:
 
     with pytest.raises(PolicyFailed, match="policy 'some', seed 1") as caught:
         simulate({"some": sometimes, "UCB1": bt.UCB1}, seeds=3)
+    assert caught.value.runs is not None
     assert caught.value.runs.policies == ("UCB1",)
     assert caught.value.runs.seeds == (0, 1, 2)
 
@@ -268,6 +270,7 @@ def test_runs_outlive_a_problem_that_fails_at_last() -> None:
 
     with pytest.raises(ProblemFailed, match="seed 3") as failed:
         simulate([bt.TS], Tired(), seeds=6)
+    assert failed.value.runs is not None
     assert failed.value.runs.seeds == (0, 1, 2)
     assert simulate([bt.TS], Tired(), seeds=3).seeds == (0, 1, 2)
 
@@ -325,6 +328,8 @@ def test_a_policy_that_fails_at_one_seed_keeps_its_others() -> None:
 
     with pytest.raises(PolicyFailed, match="policy 'late', seed 2") as failed:
         simulate({"late": late, "TS": bt.TS, "also": Raising}, seeds=4)
+    assert failed.value.runs is not None
+    assert failed.value.finished is not None
     assert failed.value.runs.policies == ("TS",)
     assert {name: runs.seeds for name, runs in failed.value.finished.items()} == {"late": (0, 1, 3), "TS": (0, 1, 2, 3)}
     assert "Also: policy 'also', seed 1: raised at step 7" in "\n".join(failed.value.__notes__)

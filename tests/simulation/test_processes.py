@@ -263,4 +263,5 @@ def test_errors_come_home(cluster: Any) -> None:
             simulated({"own": lambda tree, rng: Raising(tree, rng=rng), "TS": bt.TS})
         with pytest.raises(InvalidValue, match=r"policy 'HTS' \(seed .\): no tree 'ward'"):
             simulated({"HTS": bt.on("ward", bt.HTS)})
+    assert caught.value.runs is not None
     assert same(caught.value.runs, simulated({"TS": bt.TS}))

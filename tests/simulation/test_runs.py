@@ -562,6 +562,8 @@ def test_replicates_of_a_fixed_problem_leave_plays_out() -> None:
 def test_a_replicate_that_fails_takes_its_policy_and_no_other() -> None:
     with pytest.raises(bt.errors.PolicyFailed, match="the second run") as failed:
         bt.simulate({"bad": Failing, "TS": bt.TS}, VARIED, horizon=10, seeds=2, replicates=2)
+    assert failed.value.runs is not None
+    assert failed.value.finished is not None
     assert failed.value.runs.policies == ("TS",)
     assert failed.value.finished["bad"].seeds == (1,)
 

@@ -91,6 +91,7 @@ def test_what_was_finished_is_kept_when_stopped() -> None:
 
     with pytest.raises(bt.errors.Interrupted) as stopped:
         bt.sweep({"n_arms": [20, 40]}, lambda n_arms: make(n_arms, 0.1), [Impatient], horizon=5, seeds=2)
+    assert stopped.value.sweep is not None
     assert [dict(point) for point in stopped.value.sweep.points] == [{"n_arms": 20}]
     assert stopped.value.sweep.runs[0].seeds == (0, 1)
 

@@ -7,5 +7,5 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]  # of numbers or objects of any type
 Floats = NDArray[np.float64]
-Indices = NDArray[np.integer[Any]]  # node numbers, or positions of arms
+Indices = NDArray[np.integer]  # node numbers, or positions of arms
 Places = NDArray[np.intp]  # indices that NumPy returns, such as positions of arms

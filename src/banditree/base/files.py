@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from banditree.errors import BadFile, BadPath, InvalidType, MissingFile, NotAFile
 
@@ -19,6 +20,7 @@ except ImportError:  # Windows, which has no such locks
     fcntl = None
 
 FilePath = str | os.PathLike[str]
+JsonObject = dict[str, Any]  # as `json` reads and writes it
 Bytes = bytes | bytearray | memoryview
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from banditree.base.files import JsonObject
 from banditree.base.tables import Table
 
 if TYPE_CHECKING:
@@ -53,9 +54,9 @@ class Result(ABC):
 
         return page(self.document(), title=title)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Convert to lists, numbers and strings for JSON; infinity and NaN become None."""
-        converted: dict[str, Any] = jsonable(self.facts())
+        converted: JsonObject = jsonable(self.facts())
         return converted
 
     def _repr_html_(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, TypeGuard, overload
 
 from banditree.base.words import UNKNOWN, number, path, visible
 from banditree.errors import MissingExtra
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 FRAMES = {"pandas": "DataFrame", "polars": "DataFrame", "pyarrow": "table"}  # the first one installed is used
 
 
-def frame(columns: Mapping[str, list[Any]]) -> Any:
+def frame(columns: Mapping[str, Sequence[object]]) -> Any:
     """Make a data frame of these columns, in pandas, Polars or PyArrow, whichever is installed."""
     from importlib import import_module
 
@@ -79,7 +79,7 @@ class Table(Sequence[Row]):
 
         An interval becomes two columns, ``interval_low`` and ``interval_high``; a path becomes text, joined by /.
         """
-        columns: dict[str, list[Any]] = {}
+        columns: dict[str, list[object]] = {}
         for name in self.columns:
             values = self[name]
             if values and all(_is_interval(value) and len(value) == 2 for value in values):
@@ -141,11 +141,11 @@ class Table(Sequence[Row]):
     __repr__ = __str__
 
 
-def _is_interval(value: object) -> bool:
+def _is_interval(value: object) -> TypeGuard[tuple[float, ...]]:
     return isinstance(value, tuple) and bool(value) and all(isinstance(part, float) for part in value)
 
 
-def _format(value: Any) -> str:
+def _format(value: object) -> str:
     if isinstance(value, float):
         return number(value, 4)
     if _is_interval(value):

@@ -1,6 +1,14 @@
 """Define every error that banditree raises. Each is also the built-in type that a Python user expects to catch."""
 
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from banditree.simulation.runs import Runs
+    from banditree.simulation.sweeping import Sweep
 
 
 class BanditreeError(Exception):
@@ -9,7 +17,7 @@ class BanditreeError(Exception):
     When it ends a simulation, ``runs`` holds the finished runs, or None if there are none.
     """
 
-    runs: Any = None
+    runs: Runs | None = None
 
     def __str__(self) -> str:
         # KeyError shows its message in quotes; we want the plain sentence.
@@ -63,7 +71,7 @@ class PolicyFailed(BanditreeError, RuntimeError):
     ``runs`` holds the runs of the other policies; ``finished`` the finished seeds of each policy: {policy: its runs}.
     """
 
-    finished: Any = None
+    finished: Mapping[str, Runs] | None = None
 
 
 class ProblemFailed(BanditreeError, RuntimeError):
@@ -77,5 +85,5 @@ class EngineFailed(BanditreeError, RuntimeError):
 class Interrupted(KeyboardInterrupt):
     """A simulation was stopped by Ctrl-C. ``runs`` holds the finished seeds, or None if there are none."""
 
-    runs: Any = None
-    sweep: Any = None  # of `bt.sweep`: the combinations that were finished
+    runs: Runs | None = None
+    sweep: Sweep | None = None  # of `bt.sweep`: the combinations that were finished

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -16,10 +15,9 @@ MAX_CONTEXT = 1e30  # largest entry of a context, so that products with rewards,
 MAX_PLAYS = 1e15  # most plays in one row of a batch: counts remain whole numbers that floats hold exactly
 
 
-def whole(what: str, value: Any, low: int, high: int | None = None, why: str = "") -> int:
+def whole(what: str, value: object, low: int, high: int | None = None, why: str = "") -> int:
     """Require an int from ``low`` to ``high``."""
-    plain = type(value) is int
-    if not plain and (isinstance(value, bool | np.timedelta64) or not isinstance(value, int | np.integer)):
+    if type(value) is not int and (isinstance(value, bool | np.timedelta64) or not isinstance(value, int | np.integer)):
         raise InvalidType(f"{what}={value!r} must be an int")
     if value < low or (high is not None and value > high):
         allowed = f"at least {low}" if high is None else f"from {low} to {high}"
@@ -41,11 +39,12 @@ def real(what: str, value: object, low: float = -math.inf, high: float = math.in
     return float(value)
 
 
-def positive(what: str, value: Any) -> float:
+def positive(what: str, value: object) -> float:
     """Require a finite number above 0."""
-    if real(what, value) <= 0:
+    number = real(what, value)
+    if number <= 0:
         raise InvalidValue(f"{what}={value} must be above 0")
-    return float(value)
+    return number
 
 
 def choice(what: str, value: object, options: Sequence[str]) -> str:

@@ -60,7 +60,7 @@ class Instance:
     contexts: str | None = None
 
     def __post_init__(self) -> None:
-        trees: Any = self.trees
+        trees: object = self.trees
         if not isinstance(trees, Mapping) or not all(isinstance(tree, Tree) for tree in trees.values()):
             raise InvalidType(f"trees={trees!r:.60} must be a mapping from names to bt.Tree, even for a single one")
         if not self.trees:
@@ -123,14 +123,14 @@ class Instance:
         """The length of the contexts, None where there are none."""
         return None if self.theta is None else self.theta.shape[1] - (self.contexts == "hidden")
 
-    def context(self, rng: Any) -> Floats | None:
+    def context(self, rng: Seed) -> Floats | None:
         """Draw the context of a decision (the paper's x): (dim,), or None."""
         if self.contexts is None:
             return None
-        rng = _stream(rng)
+        stream = _stream(rng)
         if self.contexts == "constant":
-            return np.concatenate([np.ones(1), rng.standard_normal((self.dim or 1) - 1)])
-        drawn: Floats = rng.random(self.dim) if self.contexts == "uniform" else rng.standard_normal(self.dim)
+            return np.concatenate([np.ones(1), stream.standard_normal((self.dim or 1) - 1)])
+        drawn: Floats = stream.random(self.dim) if self.contexts == "uniform" else stream.standard_normal(self.dim)
         return drawn / np.sqrt(_dot(drawn, drawn)) if self.contexts == "unit" else drawn
 
     def reward(self, arm: Name, rng: Seed, context: object = None) -> float:
@@ -178,9 +178,9 @@ def _stream(rng: Seed) -> Any:
     return rng if hasattr(rng, "random") else generator(rng)
 
 
-def _dot(theta: Floats, x: Floats) -> Any:
+def _dot(theta: Floats, x: Floats) -> Floats:
     """Return theta.x over the last axis, summed from left to right, so that both engines round the same: (...,)."""
-    total = theta[..., 0] * x[0]
+    total: Floats = theta[..., 0] * x[0]
     for i in range(1, len(x)):
         total = total + theta[..., i] * x[i]
     return total

@@ -5,8 +5,6 @@
 95% intervals.
 """
 
-from typing import Any
-
 __all__ = [
     "Badge", "Bar", "Bullets", "Code", "Document", "Grid", "Line", "Link", "Note", "Outline", "Picture", "Quote",
     "Range", "Result", "Row", "Section", "Table",
@@ -14,7 +12,7 @@ __all__ = [
 _MODULES = {"Result": "result", "Row": "tables", "Table": "tables"}  # the others are parts of a document
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     """Load a class when it is first asked for, so that `import banditree` costs little more than NumPy."""
     from importlib import import_module
 

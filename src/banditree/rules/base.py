@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from banditree.base.arrays import Floats, Indices
 from banditree.beliefs import Belief, Rows
 from banditree.errors import InvalidType
 from banditree.errors.checks import real
+from banditree.stream import Rng
 
 
 @dataclass(frozen=True)
@@ -28,8 +29,8 @@ class View:
     children: NDArray[np.intp]  # (k,) node numbers
     contexts: Floats | None  # (m, dim)
     m: int
-    rng: Any
-    summary: Any  # the representative node of every node, if the rule has `summarise`; indexed by node numbers
+    rng: Rng
+    summary: NDArray[np.int32] | None  # (nodes,) the representative of each node, if the rule has `summarise`
 
     def mean(self) -> Floats:
         """Return the expected reward of each child."""

@@ -42,9 +42,11 @@ class BestArm(Thompson):
         return self.best == "posterior"
 
     def score(self, view: View) -> Floats:
+        assert view.summary is not None
         return view.sample(view.summary[view.children])
 
     def wins(self, view: View) -> Floats:
+        assert view.summary is not None
         return view.wins(view.summary[view.children])
 
     def summarise(self, rows: Rows, node: int, kept: NDArray[np.int32]) -> int | None:

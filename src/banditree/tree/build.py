@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import compress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
+from banditree.base.arrays import Array
 from banditree.errors import InvalidType, InvalidValue
 
 if TYPE_CHECKING:
@@ -55,14 +56,14 @@ def names(values: Iterable[object], what: str) -> list[Name]:
     return [_name(value, what) for value in ids]
 
 
-def _is_list(values: object) -> bool:
+def _is_list(values: object) -> TypeGuard[Iterable[object]]:
     """Say whether these are several values: not text, and not a NumPy array without dimensions, which is one number."""
     if isinstance(values, np.ndarray):
         return values.ndim > 0
     return isinstance(values, Iterable) and not isinstance(values, str | bytes)
 
 
-def to_list(values: Any, what: str) -> list[Any]:
+def to_list(values: object, what: str) -> list[Any]:
     """Return the values of a list or an array, as Python's own where the array is NumPy's or PyArrow's."""
     _refuse_frames(values, what)
     if hasattr(values, "to_pylist"):
@@ -183,7 +184,7 @@ def from_paths(paths: Iterable[Sequence[object]]) -> Draft:
 
 
 def _is_path(path: object) -> bool:
-    return isinstance(path, Sequence | np.ndarray) and _is_list(path) and len(path) > 0
+    return _is_list(path) and isinstance(path, Sequence | np.ndarray) and len(path) > 0
 
 
 def from_labels(labels: Iterable[object], arms: Iterable[object] | None) -> Draft:
@@ -238,7 +239,7 @@ def ids_of(arms: Iterable[object] | None, n: int, what: str) -> list[Name]:
     return ids
 
 
-def check_arrays(parent: Any, content: Any, arms: Sequence[object], clusters: Sequence[object]) -> None:
+def check_arrays(parent: Array, content: Array, arms: Sequence[object], clusters: Sequence[object]) -> None:
     """Raise unless these are valid output of `to_arrays`: a tree whose nodes are numbered breadth-first."""
     whole = all(array.ndim == 1 and array.dtype.kind == "i" for array in (parent, content))
     if not whole or len(parent) != len(content) or len(parent) < 2:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import numpy as np
 
@@ -187,7 +186,7 @@ def _missing(function: str, package: str) -> MissingExtra:
     return missing_extra("cluster", f"clustering.{function} needs {package}")
 
 
-def _features(X: Any) -> Floats:
+def _features(X: object) -> Floats:
     """Return the features as (arms, features), scaled so that no square overflows."""
     try:
         points = np.asarray(X, dtype=np.float64)
@@ -195,7 +194,7 @@ def _features(X: Any) -> Floats:
         raise InvalidValue("X must be numbers of shape (arms,) or (arms, features), rows of equal length") from None
     points = points[:, None] if points.ndim == 1 else points
     if points.ndim != 2 or points.size == 0:
-        raise InvalidValue(f"X has shape {np.shape(X)}; it must be (arms,) or (arms, features), and not empty")
+        raise InvalidValue(f"X has shape {np.asarray(X).shape}; it must be (arms,) or (arms, features), and not empty")
     if not np.isfinite(points).all():
         row, column = np.argwhere(~np.isfinite(points))[0]
         raise InvalidValue(f"X[{row}, {column}] is {points[row, column]}; fill in or leave out non-finite values")

@@ -282,7 +282,7 @@ class Tree:
 
     # Python protocols
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """Return what pickle keeps: everything except derived values, which are computed again when needed."""
         return {name: value for name, value in vars(self).items() if name not in DERIVED}
 
@@ -343,7 +343,7 @@ class Nodes:
                 known[node] = (*known[parent], self.name(node))
         return known
 
-    def child(self, node: int, name: Name) -> int | None:
+    def child(self, node: int, name: object) -> int | None:
         """Return the cluster of this name directly below a node, or None."""
         first, last = self.shape.start[node : node + 2].tolist()
         if last - first > FEW_CHILDREN:
@@ -351,7 +351,7 @@ class Nodes:
         below = range(first, last)
         return next((child for child in below if self.shape.content[child] < 0 and self.name(child) == name), None)
 
-    def cluster(self, path: Sequence[Name]) -> int | None:
+    def cluster(self, path: Sequence[object]) -> int | None:
         """Return the node of the cluster at the end of a path, or None."""
         node: int | None = 0
         for name in path:
@@ -388,7 +388,7 @@ class Nodes:
         return {name: int(sums[node + 1]) for name, node in self.top_clusters.items()}
 
     @cached_property
-    def _children(self) -> dict[tuple[int, Name], int]:
+    def _children(self) -> dict[tuple[int, object], int]:
         inner = self.shape.inner[1:]
         pairs = zip(self.shape.parent[inner].tolist(), self.clusters[1:], inner.tolist(), strict=True)
         return {(parent, name): node for parent, name, node in pairs if name is not None}
