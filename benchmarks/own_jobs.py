@@ -46,7 +46,7 @@ def arrays(contestant: object, *, n_arms: int) -> dict[str, float]:
     ready = perf_counter()
     shape = tree.shape
     skeleton = sum(array.nbytes for array in (shape.start, shape.parent, shape.content, shape.node_of, shape.levels))
-    beliefs = sum(array.nbytes for array in policy._state.rows.native_arrays())
+    beliefs = sum(array.nbytes for array in policy._state.rows.native_arrays() if isinstance(array, np.ndarray))
     return {
         "tree": skeleton / n_arms,
         "beliefs": beliefs / n_arms,

@@ -72,7 +72,7 @@ def test_gaussian_beliefs_are_the_posterior_of_a_tree_of_normal_variables(seed: 
         gain = np.linalg.solve(seen, covariance[played]).T
         mean = prior.mean + gain @ (means - prior.mean)
         variance = np.diag(covariance - gain @ covariance[played])
-        found_mean, found_variance, _ = rows.believed(np.arange(shape.n_nodes), [copy])
+        found_mean, found_variance, _ = rows.believed(np.arange(shape.n_nodes), np.array([copy]))
         assert np.allclose(found_mean[:, 0], mean, rtol=1e-8, atol=1e-9)
         assert np.allclose(found_variance[:, 0], variance, rtol=1e-8)
 
@@ -104,7 +104,7 @@ def test_beliefs_by_hand() -> None:
     root = (0.5 + 0.75 * w_cluster) / (1 + w_cluster)
     cluster = (16 * root + 0.75 * w_arm) / (16 + w_arm)
     x, y = (16 * cluster + 3) / 20, cluster
-    found, variance, around = rows.believed(policy.tree.shape.node_of, [2])
+    found, variance, around = rows.believed(policy.tree.shape.node_of, np.array([2]))
     assert np.allclose(found[:, 0], [x, y])
     assert np.allclose(around[:, 0], cluster)
     v_cluster = 1 / (17 + w_arm) + (16 / (16 + w_arm)) ** 2 / (2 + w_cluster)

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from banditree.base.arrays import Indices
 from banditree.beliefs.base import Floats, Nodes
@@ -62,7 +61,7 @@ class AdaptiveRows(CopiedRows):
     """What adaptive beliefs without contexts share, whatever the kind of rewards."""
 
     ONE: ClassVar[float]  # 1 if the variance of a reward depends on its mean, m (1 - m), else 0
-    STEPS: ClassVar[NDArray[Any]]  # concentrations of arms around their cluster are 4 to the power of these, in units
+    STEPS: ClassVar[Indices]  # concentrations of arms around their cluster are 4 to the power of these, in units
     n_steps: int  # of them; copies repeat them with other concentrations of clusters
     unit: float  # how many plays the concentration at step 0 is worth
     sd_unit = 1.0  # what standard deviations are measured in
@@ -91,7 +90,7 @@ class AdaptiveRows(CopiedRows):
         """
 
     @abstractmethod
-    def arms_message(self, plays: Floats, total: Floats, first: NDArray[Any]) -> tuple[Floats, ...]:
+    def arms_message(self, plays: Floats, total: Floats, first: Indices) -> tuple[Floats, ...]:
         """Return what the arms of each cluster tell it together, for each step of the concentration.
 
         Parameters
@@ -117,7 +116,7 @@ class AdaptiveRows(CopiedRows):
         """Return how many steps farther than usual the concentrations reach, because a reward varies less."""
 
     @abstractmethod
-    def expected_strays(self, root_mean: Floats, copies: Any) -> Strays:
+    def expected_strays(self, root_mean: Floats, copies: Indices) -> Strays:
         """Return what arms that do not follow their cluster are expected to be."""
 
     @abstractmethod
@@ -209,7 +208,7 @@ class AdaptiveRows(CopiedRows):
 
     # Down: beliefs
 
-    def believed(self, nodes: NDArray[Any], copies: Any) -> tuple[Floats, Floats, Floats]:
+    def believed(self, nodes: Indices, copies: Nodes) -> tuple[Floats, Floats, Floats]:
         """Return what some copies believe about nodes: mean, variance in units of a reward's, and the parent's mean.
 
         (k, copies) each.
@@ -236,7 +235,7 @@ class AdaptiveRows(CopiedRows):
         return beliefs[0], beliefs[1], beliefs[2]
 
     def _child(
-        self, nodes: NDArray[Any], n: Floats, total: Floats, mean: Floats, variance: Floats, copies: Any
+        self, nodes: Indices, n: Floats, total: Floats, mean: Floats, variance: Floats, copies: Nodes
     ) -> tuple[Floats, Floats]:
         above = ~self.shape.content[self.shape.parent[nodes]]
         k = self.concentration[self.height[nodes]][:, copies]
@@ -259,7 +258,7 @@ class AdaptiveRows(CopiedRows):
         for copy in range(len(copies)):
             yield Draws(*(np.ascontiguousarray(part[:, copy]) for part in (*follows, *alone, odds)))
 
-    def strays(self, copies: Any) -> Strays:
+    def strays(self, copies: Indices) -> Strays:
         return self.expected_strays(self.believed(np.zeros(1, np.intp), copies)[0][0], copies)
 
     def equals(self, nodes: Indices) -> Indices:

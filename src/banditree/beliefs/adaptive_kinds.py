@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Self, overload
 
 import numpy as np
-from numpy.typing import NDArray
 
+from banditree.base.arrays import Indices
 from banditree.base.intervals import normal_interval
 from banditree.beliefs.adaptive import AdaptiveRows, Strays, zero_if_negligible
 from banditree.beliefs.base import Belief, CountedRows, Floats, Rows
 from banditree.beliefs.beta import Beta, BetaRows
 from banditree.beliefs.gaussian import Gaussian, GaussianRows, LearnedGaussianRows
 from banditree.beliefs.law import Law
-from banditree.beliefs.priors import Prior
+from banditree.beliefs.priors import OwnPriors, Prior
 from banditree.beliefs.winning import log_beta
 from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import positive, real
@@ -39,13 +39,13 @@ class AdaptiveBeta(Beta):
     a: float = 0.5
     b: float = 0.5
 
-    def prior_from_siblings(self, rows: Rows, leaves: NDArray[Any]) -> None:
+    def prior_from_siblings(self, rows: Rows, leaves: Indices) -> None:
         """Return nothing: a new arm starts from its cluster by itself."""
 
     def like(self, prior: Belief) -> Belief:
-        return adaptive(prior) if type(prior) is Beta else super().like(prior)
+        return AdaptiveBeta(**asdict(prior)) if type(prior) is Beta else super().like(prior)
 
-    def rows(self, n_nodes: int, own: Mapping[int, Any]) -> AdaptiveBetaRows:
+    def rows(self, n_nodes: int, own: Mapping[int, object]) -> AdaptiveBetaRows:
         return AdaptiveBetaRows(*_evidence(self, n_nodes, own, "a", "b"))
 
 
@@ -57,7 +57,7 @@ class AdaptiveBetaRows(AdaptiveRows, BetaRows):
     STEPS = np.arange(10)  # as if each arm started with 1 to 262,144 plays
     unit = 1.0
 
-    def native_arrays(self) -> list[Any]:
+    def native_arrays(self) -> list[object]:
         return [self._table, self.a, self.b, self.settings()]
 
     def known(self) -> tuple[Floats, Floats]:
@@ -69,7 +69,7 @@ class AdaptiveBetaRows(AdaptiveRows, BetaRows):
         mean = np.clip(mean, EDGE, 1 - EDGE)
         return mean * (1 - mean)
 
-    def arms_message(self, plays: Floats, total: Floats, first: NDArray[Any]) -> tuple[Floats, ...]:
+    def arms_message(self, plays: Floats, total: Floats, first: Indices) -> tuple[Floats, ...]:
         """Weigh arms by the beta-binomial around a mean near their cluster's: a normal message would not do.
 
         Where rates are small, one lucky reward of a few plays is likely under any concentration, but a normal
@@ -111,7 +111,7 @@ class AdaptiveBetaRows(AdaptiveRows, BetaRows):
         level = self.level()
         return float(np.log(4 * level * (1 - level)) / np.log(4))
 
-    def expected_strays(self, root_mean: Floats, copies: Any) -> Strays:
+    def expected_strays(self, root_mean: Floats, copies: Indices) -> Strays:
         """Return the typical rate, at most 1/2, with log odds spread by ``stray_spread``: Beta(2, 2) at 1/2."""
         level = self.level()
         plays = 1 / (level * (1 - level) * self.law.stray_spread**2)
@@ -162,13 +162,13 @@ class AdaptiveBetaRows(AdaptiveRows, BetaRows):
 class AdaptiveGaussian(Gaussian):
     """N(mean, prior_sd^2) for the root; for another node, rewards known beforehand that such a prior is worth."""
 
-    def prior_from_siblings(self, rows: Rows, leaves: NDArray[Any]) -> None:
+    def prior_from_siblings(self, rows: Rows, leaves: Indices) -> None:
         """Return nothing: a new arm starts from its cluster by itself."""
 
     def like(self, prior: Belief) -> Belief:
-        return adaptive(prior) if type(prior) is Gaussian else super().like(prior)
+        return AdaptiveGaussian(**asdict(prior)) if type(prior) is Gaussian else super().like(prior)
 
-    def rows(self, n_nodes: int, own: Mapping[int, Any]) -> NormalRows:
+    def rows(self, n_nodes: int, own: Mapping[int, Self]) -> NormalRows:
         if any((belief.sd is None) != (self.sd is None) for belief in own.values()):
             raise InvalidValue("the sd of rewards is learned for the whole tree or for none of it; give it everywhere")
         plays, means = _evidence(self, n_nodes, own, "prior_plays", "mean")
@@ -202,7 +202,7 @@ class NormalRows(AdaptiveRows, CountedRows):
         total = np.where(leaf & (plays > 0), self.total, 0.0)
         return plays, self.prior_total + total
 
-    def arms_message(self, plays: Floats, total: Floats, first: NDArray[Any]) -> tuple[Floats, ...]:
+    def arms_message(self, plays: Floats, total: Floats, first: Indices) -> tuple[Floats, ...]:
         k = self.concentration[0][: self.n_steps]
         w, x = plays * k / (plays + k), total / plays
         parts = (w, w * x, w * self.off_centre(x) ** 2, np.log(w))
@@ -224,7 +224,7 @@ class NormalRows(AdaptiveRows, CountedRows):
         fraction, exponent = np.frexp(self.noise_variance())
         return float(np.ldexp(np.floor(64 * fraction) / 64, exponent))
 
-    def expected_strays(self, root_mean: Floats, copies: Any) -> Strays:
+    def expected_strays(self, root_mean: Floats, copies: Indices) -> Strays:
         """Return a mean that would be high among the arms: so a stray is either found or soon ruled out."""
         per_level = 1 / self.concentration[: max(self.height[0], 1), copies]
         spread = per_level.sum(axis=0)  # of arms around the root, in variances of a reward
@@ -238,7 +238,7 @@ class NormalRows(AdaptiveRows, CountedRows):
         x = total / n
         around = rounded(around, NORMAL_AROUND_STEP * self.sd_unit * np.sqrt(noise / k))
 
-        def log_density(mean: Any, variance: Any) -> Any:
+        def log_density(mean: Floats, variance: Floats) -> Floats:
             return -0.5 * (self.in_units(x - mean) ** 2 / (noise * variance) + np.log(variance))
 
         return np.asarray(log_density(strays.mean, 1 / n + 1 / strays.plays) - log_density(around, 1 / n + 1 / k))
@@ -260,7 +260,7 @@ class AdaptiveGaussianRows(NormalRows, GaussianRows):
         self.unit, self.sd_unit = unit, float(sd[0])
         self.centre = float(prior_total[0]) / float(prior_plays[0])
 
-    def native_arrays(self) -> list[Any]:
+    def native_arrays(self) -> list[object]:
         return [self.count, self.total, self.sd, self.prior_plays, self.prior_total, self.settings()]
 
 
@@ -299,7 +299,7 @@ class AdaptiveLearnedGaussianRows(NormalRows, LearnedGaussianRows):
     def learned_sd(self) -> float:
         return float(np.sqrt(self.noise_variance()))
 
-    def native_arrays(self) -> list[Any]:
+    def native_arrays(self) -> list[object]:
         evidence = [self.count, self.total, self.squares, self.rows]
         return [*evidence, self.prior_plays, self.prior_total, np.array([self.centre]), self.settings()]
 
@@ -333,7 +333,7 @@ class Hierarchical(AdaptiveGaussian):
         object.__setattr__(self, "cluster_sd", tuple(float(level) for level in levels if level is not None))
         return super().__post_init__()
 
-    def rows(self, n_nodes: int, own: Mapping[int, Any]) -> NormalRows:
+    def rows(self, n_nodes: int, own: Mapping[int, Self]) -> NormalRows:
         rows = super().rows(n_nodes, own)
         rows.law, rows.couples = HIERARCHICAL, False
         if self.arm_sd is not None:
@@ -345,7 +345,11 @@ class Hierarchical(AdaptiveGaussian):
 ADAPTIVE: dict[type[Belief], type[Belief]] = {Beta: AdaptiveBeta, Gaussian: AdaptiveGaussian}
 
 
-def adaptive(prior: Prior | None) -> Any:
+@overload
+def adaptive(prior: Belief | None) -> Belief: ...
+@overload
+def adaptive(prior: OwnPriors) -> OwnPriors: ...
+def adaptive(prior: Prior | None) -> Prior:
     """Return the adaptive prior that a plain one, or a mapping of plain ones, stands for."""
     if prior is None:
         return AdaptiveBeta()
@@ -362,15 +366,15 @@ def adaptive(prior: Prior | None) -> Any:
     return ADAPTIVE[type(prior)](**asdict(prior))
 
 
-def _evidence(prior: Any, n_nodes: int, own: Mapping[int, Any], *fields: str) -> list[Floats]:
+def _evidence(prior: Belief, n_nodes: int, own: Mapping[int, object], *fields: str) -> list[Floats]:
     """Return parameters of each node's prior: the root's, those of ``own``, and 0 for all others: (nodes,) each."""
-    found = []
+    parameters = []
     for field in fields:
         values = np.zeros(n_nodes)
         for node, belief in {0: prior, **own}.items():
             values[node] = getattr(belief, field)
-        found.append(values)
-    return found
+        parameters.append(values)
+    return parameters
 
 
 def rounded(x: Floats, step: Floats) -> Floats:

@@ -11,17 +11,16 @@ Twin of ``native/beliefs/adaptive_linear.hpp``: with the native random stream, b
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self, overload
 from weakref import ref
 
 import numpy as np
-from numpy.typing import NDArray
 
 from banditree.base.arrays import Indices
 from banditree.base.intervals import normal_interval
-from banditree.beliefs.base import ROUNDING, Batch, Belief, Floats, Nodes, Rows, check_sums
+from banditree.beliefs.base import ROUNDING, Batch, Belief, Floats, NativeTwin, Nodes, Rows, check_sums
 from banditree.beliefs.copies import (
     LARGEST_FACTOR,
     NEGLIGIBLE,
@@ -32,7 +31,7 @@ from banditree.beliefs.copies import (
 )
 from banditree.beliefs.draws import Coupling, Draws
 from banditree.beliefs.linear import Linear
-from banditree.beliefs.priors import Prior
+from banditree.beliefs.priors import OwnPriors, Prior
 from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import MAX_CONTEXT, MAX_REWARD, real
 from banditree.stream import Rng
@@ -73,7 +72,7 @@ class AdaptiveLinear(Belief):
         dim: int | None = None,
         *,
         level: float = 0.0,
-        slopes: Any = (),
+        slopes: Iterable[float] = (),
         plays: float = 0.0,
         level_plays: float = 0.0,
     ) -> None:
@@ -98,7 +97,7 @@ class AdaptiveLinear(Belief):
     def dim(self) -> int:
         return self.size
 
-    def parameters(self) -> dict[str, Any]:
+    def parameters(self) -> dict[str, object]:
         return {
             "dim": self.size,
             "level": self.level,
@@ -107,13 +106,13 @@ class AdaptiveLinear(Belief):
             "level_plays": self.level_plays,
         }
 
-    def prior_from_siblings(self, rows: Rows, leaves: NDArray[Any]) -> None:
+    def prior_from_siblings(self, rows: Rows, leaves: Indices) -> None:
         """Return nothing: a new arm starts from its cluster by itself."""
 
     def like(self, prior: Belief) -> Belief:
         return adaptive_linear(prior, self.dim) if type(prior) is Linear else super().like(prior)
 
-    def rows(self, n_nodes: int, own: Mapping[int, Any]) -> AdaptiveLinearRows:
+    def rows(self, n_nodes: int, own: Mapping[int, Self]) -> AdaptiveLinearRows:
         plays, theta = np.zeros((n_nodes, 2)), np.zeros((n_nodes, 1 + self.dim))
         for node, belief in {0: self, **own}.items():
             if belief.dim != self.dim:
@@ -130,7 +129,11 @@ class AdaptiveLinear(Belief):
             ) from None
 
 
-def adaptive_linear(prior: Prior, dim: int | None) -> Any:
+@overload
+def adaptive_linear(prior: Belief, dim: int | None) -> Belief: ...
+@overload
+def adaptive_linear(prior: OwnPriors, dim: int | None) -> OwnPriors: ...
+def adaptive_linear(prior: Prior, dim: int | None) -> Prior:
     """Return the adaptive prior that a `bt.Linear`, or a mapping of them, stands for.
 
     Its mean are the slopes, and its precision the plays that they are worth; with one coefficient more than contexts
@@ -223,17 +226,17 @@ class AdaptiveLinearRows(CopiedRows):
         self.slope_width = np.maximum(self.level_width * np.tile(shares, len(WIDER_ABOVE)), LEAST_WIDTH)
         falls = -self.law.fall * np.repeat(np.arange(len(LEVEL_WIDTHS)), len(SLOPE_SHARES))
         self.log_prior = np.tile(falls, len(WIDER_ABOVE)).astype(np.float64)
-        self._walk: Any = None
+        self._walk: ref[NativeTwin] | None = None
 
     def settings(self) -> Settings:
         widths = self.level_width, self.slope_width, self.log_prior
         chosen = self.law.stray_factor, self.law.noise_share
         return Settings(self.height.astype(np.float64), *widths, KINDS, *chosen, self.coupling)
 
-    def native_arrays(self) -> list[Any]:
+    def native_arrays(self) -> list[object]:
         return [self.table, self.prior_plays, self.prior_theta, self.settings()]
 
-    def bind_walk(self, walk: Any) -> None:
+    def bind_walk(self, walk: NativeTwin) -> None:
         """Remember the native walk, which has computed what `believed` asks for, as long as it exists."""
         self._walk = ref(walk)
 
@@ -324,7 +327,7 @@ class AdaptiveLinearRows(CopiedRows):
             origin = float(size * np.rint(mean / size))
         return Standard(origin, centre, np.where(varies, 1 / scale, 0.0))
 
-    def _read(self, leaves: NDArray[Any], standard: Standard) -> tuple[Floats, Floats]:
+    def _read(self, leaves: Indices, standard: Standard) -> tuple[Floats, Floats]:
         """Return the evidence of arms, with what is known beforehand, standardised: (k, p, p), (k, p)."""
         origin, centre, per_scale = standard
         gram, moment = self._square(self.gram[leaves]), self.moment[leaves].copy()
@@ -340,7 +343,7 @@ class AdaptiveLinearRows(CopiedRows):
         gram[:, np.arange(self.dim + 1), np.arange(self.dim + 1)] += known
         return gram, moment + known_moment
 
-    def _known(self, nodes: NDArray[Any], standard: Standard) -> tuple[Floats, Floats, Floats]:
+    def _known(self, nodes: Indices, standard: Standard) -> tuple[Floats, Floats, Floats]:
         """Return what is known beforehand: plays per coefficient, their moment, and what they add to the squares."""
         theta, plays = self.prior_theta[nodes].copy(), self.prior_plays[nodes]
         theta[:, 0] += theta[:, 1:] @ standard.centre - standard.origin
@@ -359,7 +362,7 @@ class AdaptiveLinearRows(CopiedRows):
         n_clusters, copies = int((shape.content < 0).sum()), len(self.log_prior)
         gram, moment = np.zeros((n_clusters, copies, p, p)), np.zeros((n_clusters, copies, p))
         logs, fits, sends = np.zeros(copies), np.zeros(copies), np.zeros(shape.n_nodes, bool)
-        known: NDArray[np.bool_] = np.any(self.prior_plays > 0, axis=1)
+        known = np.asarray(np.any(self.prior_plays > 0, axis=1))
         leaf = shape.content >= 0
         sends[leaf] = (self.gram[leaf, 0] > 0) | known[leaf]
         inner = np.flatnonzero(known & ~leaf)
@@ -449,7 +452,7 @@ class AdaptiveLinearRows(CopiedRows):
         for start in range(0, len(copies), at_once):
             yield from self._believed(nodes, context, np.asarray(copies[start : start + at_once], np.intp))
 
-    def _native_walk(self) -> Any:
+    def _native_walk(self) -> NativeTwin | None:
         return None if self._walk is None else self._walk()
 
     def _standardised(self, context: Floats, standard: Standard) -> Floats:
@@ -521,7 +524,7 @@ class AdaptiveLinearRows(CopiedRows):
                 spread[:, c] += gain @ spread[:, above] @ gain.swapaxes(1, 2)
         return mean, spread
 
-    def _inverses(self, leaves: NDArray[Any], w: Floats, standard: Standard) -> tuple[Floats, Floats]:
+    def _inverses(self, leaves: Indices, w: Floats, standard: Standard) -> tuple[Floats, Floats]:
         """Return P and b of arms: (copies, k, p, p), (k, p)."""
         gram, moment = self._read(leaves, standard)
         return _inverse(gram, w), moment
@@ -595,7 +598,7 @@ class AdaptiveLinearRows(CopiedRows):
         key = ("moments", nodes.tobytes(), context.tobytes())
         return self.remembered(key, lambda: self._mixed(nodes, context))
 
-    def _mixed(self, nodes: NDArray[Any], context: Floats) -> tuple[Floats, Floats]:
+    def _mixed(self, nodes: Indices, context: Floats) -> tuple[Floats, Floats]:
         weight = self.weights()
         grid = weight.reshape(len(WIDER_ABOVE), len(LEVEL_WIDTHS), len(SLOPE_SHARES)).swapaxes(1, 2)
         wider = weights_for_intervals(grid, np.arange(float(len(LEVEL_WIDTHS))), self.law.interval_fall)
@@ -662,7 +665,7 @@ def _inverse(gram: Floats, w: Floats) -> Floats:
     return w[..., :, None] * inverse * w[..., None, :]
 
 
-def _blocks(nodes: NDArray[Any], numbers: int) -> list[NDArray[Any]]:
+def _blocks(nodes: Indices, numbers: int) -> list[Indices]:
     """Split nodes into blocks that need at most BLOCK numbers, with so many for each node."""
     at_once = max(1, BLOCK // numbers)
     return [nodes[start : start + at_once] for start in range(0, len(nodes), at_once)]

@@ -7,13 +7,14 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from statistics import NormalDist
-from typing import Any, ClassVar
+from types import ModuleType
+from typing import ClassVar, Protocol, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from banditree.base.arrays import Indices
-from banditree.base.intervals import normal_interval
+from banditree.base.arrays import Array, Indices
+from banditree.base.intervals import Number, normal_interval
 from banditree.beliefs.law import Law
 from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import MAX_REWARD
@@ -23,7 +24,7 @@ from banditree.tree.shape import Shape
 Floats = NDArray[np.float64]
 
 Nodes = slice | Indices
-Arrays = Mapping[str, NDArray[Any]]  # by name, (nodes, ...) each
+Arrays = Mapping[str, Array]  # by name, (nodes, ...) each
 
 # How much two sums of the same numbers in different orders may differ, relative to the sum of absolute values: at most
 # 2 n 2^-53 for n numbers (Higham 2002, section 4.2), which is 1e-6 at 4.5e9 rewards, and far less on average.
@@ -75,7 +76,7 @@ class Belief(ABC):
         return None
 
     @abstractmethod
-    def rows(self, n_nodes: int, own: Mapping[int, Any]) -> Rows:
+    def rows(self, n_nodes: int, own: Mapping[int, Self]) -> Rows:
         """Make the beliefs of a tree of ``n_nodes``: ``own`` maps some nodes to their own priors."""
 
     def prior_from_siblings(self, rows: Rows, leaves: Indices) -> Belief | None:
@@ -93,6 +94,14 @@ class Belief(ABC):
     def parameters(self) -> dict[str, object]:
         """Return the parameters of the prior, for saving."""
         return asdict(self)
+
+
+class NativeTwin(Protocol):
+    """What beliefs ask of the native walk, which native/bindings has in full."""
+
+    def moments(self, node: int, context: Floats | None) -> tuple[float, float]: ...
+    def copies(self) -> tuple[Floats, Floats]: ...
+    def believed(self, context: Floats, copies: Array, nodes: Array) -> Floats: ...
 
 
 class Rows(ABC):
@@ -145,11 +154,11 @@ class Rows(ABC):
     def attach(self, shape: Shape) -> None:  # noqa: B027 (most beliefs of a node do not depend on others)
         """Take note of the tree that these nodes form, before anything else is asked."""
 
-    def bind_walk(self, walk: Any) -> None:  # noqa: B027 (most beliefs compute what they need themselves)
+    def bind_walk(self, walk: NativeTwin) -> None:  # noqa: B027 (most beliefs compute what they need themselves)
         """Take note of the native walk that walks these rows."""
 
     @abstractmethod
-    def evidence(self, count: object, total: Any) -> tuple[Any, ...]:
+    def evidence(self, count: Number, total: Number) -> tuple[Number, ...]:
         """Return what ``count`` rewards with sum ``total`` add to the arrays of EVIDENCE: numbers, or (arms,) each."""
 
     @abstractmethod
@@ -204,9 +213,9 @@ class Rows(ABC):
         return means
 
     @property
-    def winning(self) -> Any:
+    def winning(self) -> ModuleType:
         """The module with the winning probabilities: native if the native engine walks these rows."""
-        if self.walked_natively:
+        if self.walked_natively and native is not None:
             return native
         from banditree.beliefs import winning
 
@@ -238,7 +247,7 @@ class Rows(ABC):
 
     # Files and the native engine
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
+    def arrays(self) -> dict[str, Array]:
         """Return the arrays of the evidence and of the prior, by name."""
         return {name: getattr(self, name) for name in (*self.EVIDENCE, *self.PRIOR)}
 
@@ -253,7 +262,7 @@ class Rows(ABC):
         if (self.plays(slice(None)) > MAX_COUNT).any():
             raise InvalidValue(f"it counts more than {MAX_COUNT:g} plays")
 
-    def native_arrays(self) -> list[Any]:
+    def native_arrays(self) -> list[object]:
         """Return the evidence and the prior for the native engine, contiguous; the prior may be a copy."""
         return [np.ascontiguousarray(x) if name in self.PRIOR else x for name, x in self.arrays().items()]
 
@@ -266,7 +275,7 @@ class CountedRows(Rows):
     count: Floats  # (nodes,) rewards seen
     total: Floats  # (nodes,) their sum
 
-    def evidence(self, count: object, total: Any) -> tuple[Any, ...]:
+    def evidence(self, count: Number, total: Number) -> tuple[Number, ...]:
         return count, total
 
     def check_evidence(self) -> None:
@@ -296,10 +305,10 @@ def check_sums(what: str, sums: Floats, count: Floats, largest: float) -> None:
         raise InvalidValue(f"{what} has entries that are too large for so few rewards")
 
 
-def per_node(n_nodes: int, value: Any, own: Mapping[int, Any], field: str) -> Floats:
+def per_node(n_nodes: int, value: ArrayLike, own: Mapping[int, object], field: str) -> Floats:
     """Return one prior parameter per node: (nodes, ...). If all are equal, the value is stored once."""
-    shape = n_nodes, *np.shape(value)
-    array = _repeat(n_nodes, float(value)) if np.ndim(value) == 0 else np.broadcast_to(np.asarray(value, float), shape)
+    each = np.asarray(value, float)
+    array = np.broadcast_to(each, (n_nodes, *each.shape)) if each.ndim else _repeat(n_nodes, float(each))
     if not own:
         return array
     array = array.copy()

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from banditree.base.arrays import Indices
+from banditree.base.intervals import Number
 from banditree.beliefs.base import Belief, Floats, Nodes, Rows, least, per_node
 from banditree.beliefs.priors import MAX_SPREAD, siblings
 from banditree.beliefs.winning import BetaLogOdds
@@ -66,10 +65,10 @@ class BetaRows(Rows):
         # their log odds do not.
         self.on_log_odds = min(least(a), least(b)) < 1
 
-    def evidence(self, count: object, total: Any) -> tuple[Any, ...]:
+    def evidence(self, count: Number, total: Number) -> tuple[Number, ...]:
         return total, count - total
 
-    def native_arrays(self) -> list[NDArray[Any]]:
+    def native_arrays(self) -> list[object]:
         one_for_all = self.a.strides == self.b.strides == (0,)
         return [self._table, *(prior[:1].copy() if one_for_all else prior for prior in (self.a, self.b))]
 

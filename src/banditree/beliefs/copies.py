@@ -70,7 +70,7 @@ class CopiedRows(Rows):
     def attach(self, shape: Shape) -> None:
         self.shape, self.height = shape, heights_of(shape)
         self.coupling = coupling(len(shape.node_of), self.law.strays) if self.couples else INDEPENDENT
-        self._memo: tuple[bytes, dict[Any, Any]] = b"", {}
+        self._memo: tuple[bytes, dict[object, Any]] = b"", {}
 
     # What kinds differ in
 
@@ -155,7 +155,7 @@ class CopiedRows(Rows):
             chance += weight[copy] * coupled_wins(arms, counted, self.coupling, float(weight[copy]))
         return np.asarray((chance / (chance @ counted))[group])
 
-    def remembered(self, key: Any, compute: Callable[[], Value]) -> Value:
+    def remembered(self, key: object, compute: Callable[[], Value]) -> Value:
         """Return what was computed since the evidence last changed, or compute it."""
         evidence = self.table.tobytes()
         if self._memo[0] != evidence:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from banditree.base.arrays import Indices
 from banditree.beliefs.base import Batch, Belief, CountedRows, Floats, Nodes, Rows, per_node
@@ -76,7 +75,7 @@ class Gaussian(Belief):
             return Gaussian(mean=estimate.mean)
         return Gaussian(sd=self.sd, mean=estimate.mean, prior_sd=self.sd * float(np.sqrt(estimate.of_another)))
 
-    def rows(self, n_nodes: int, own: Mapping[int, Any]) -> CountedRows:
+    def rows(self, n_nodes: int, own: Mapping[int, Self]) -> CountedRows:
         if any((belief.sd is None) != (self.sd is None) for belief in own.values()):
             raise InvalidValue("the sd of rewards is learned for the whole tree or for none of it; give it everywhere")
         mean, prior_plays = (per_node(n_nodes, getattr(self, f), own, f) for f in ("mean", "prior_plays"))
@@ -193,7 +192,7 @@ class LearnedGaussianRows(GaussianRows):
         if (self.squares < 0).any():
             raise InvalidValue("squares has entries below 0")
 
-    def native_arrays(self) -> list[NDArray[Any]]:
+    def native_arrays(self) -> list[object]:
         is_arm = np.zeros(len(self.count))
         is_arm[self.leaves] = 1
         return [*super().native_arrays(), is_arm, self.follows, np.array([self.centre, MIN_SD, EQUAL])]

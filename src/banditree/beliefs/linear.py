@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Self
 from weakref import ref
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from banditree.base.arrays import Indices
-from banditree.beliefs.base import ROUNDING, Batch, Belief, CountedRows, Floats, Nodes, Rows, check_sums, per_node
+from banditree.base.arrays import Floats, Indices
+from banditree.beliefs.base import ROUNDING, Batch, Belief, CountedRows, NativeTwin, Nodes, Rows, check_sums, per_node
 from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import MAX_CONTEXT, MAX_REWARD, positive, real, whole
 from banditree.stream import Rng
@@ -48,7 +48,7 @@ class Linear(Belief):
     precision: float
 
     def __init__(
-        self, dim: int | None = None, *, v: float = 1.0, mean: float | Any = 0.0, precision: float = 1.0
+        self, dim: int | None = None, *, v: float = 1.0, mean: ArrayLike = 0.0, precision: float = 1.0
     ) -> None:
         if dim is None:
             raise InvalidType("give the length of the contexts, for example dim=5")
@@ -85,7 +85,7 @@ class Linear(Belief):
         mean, _ = solve_collinear(self.precision, np.array(self.mean), gram, moment, plays)
         return Linear(self.dim, v=self.v, mean=mean.tolist(), precision=self.precision)
 
-    def rows(self, n_nodes: int, own: Mapping[int, Any]) -> LinearRows:
+    def rows(self, n_nodes: int, own: Mapping[int, Self]) -> LinearRows:
         for belief in own.values():
             if (belief.dim, belief.v) != (self.dim, self.v):
                 raise InvalidValue(f"{belief} must have the dim and v of the whole tree, {self.dim} and {self.v}")
@@ -121,9 +121,9 @@ class LinearRows(CountedRows):
         self.precision, self.prior_mean = precision, prior_mean  # (nodes,), (nodes, dim)
         self.lay_out(np.zeros((n, 2 + dim * dim + dim)), {"gram": (dim, dim), "moment": (dim,)})
         self._posteriors: tuple[Floats, Floats, Floats] | None = None  # the evidence they are of, B^-1 f and R
-        self._walk: Any = None
+        self._walk: ref[NativeTwin] | None = None
 
-    def bind_walk(self, walk: Any) -> None:
+    def bind_walk(self, walk: NativeTwin) -> None:
         """Remember the native walk, as long as it exists."""
         self._walk = ref(walk)
 
@@ -215,7 +215,7 @@ class LinearRows(CountedRows):
         except np.linalg.LinAlgError:
             raise InvalidValue("gram has a negative eigenvalue, which no sum of x x' can have") from None
 
-    def native_arrays(self) -> list[NDArray[Any]]:
+    def native_arrays(self) -> list[object]:
         return [self.table, np.ascontiguousarray(self.precision), np.ascontiguousarray(self.prior_mean)]
 
     def mean(self, nodes: Nodes, contexts: Floats | None) -> Floats:

@@ -12,11 +12,12 @@ from banditree.beliefs.base import Belief, Rows
 from banditree.errors import InvalidType, InvalidValue, UnknownArm
 from banditree.tree import Tree
 
-Prior = Belief | Mapping[Any, Belief]
+OwnPriors = Mapping[Any, Belief]  # priors of some arms, and of clusters by their paths
+Prior = Belief | OwnPriors
 MAX_SPREAD = 0.95  # largest spread of the means of arms with rewards from 0 to 1
 
 
-def parts(prior: Prior) -> tuple[Belief, dict[Any, Belief]]:
+def parts(prior: Prior) -> tuple[Belief, OwnPriors]:
     """Split a prior into the default for all nodes and the own priors of some nodes, by key.
 
     The default is that of the key None. Without one, it is made from the `common` parameters that all own priors share;
@@ -46,7 +47,7 @@ def parts(prior: Prior) -> tuple[Belief, dict[Any, Belief]]:
         ) from None
 
 
-def resolve(tree: Tree, own: Mapping[Any, Belief]) -> dict[Any, Belief]:
+def resolve(tree: Tree, own: OwnPriors) -> OwnPriors:
     """Replace cluster names in keys by paths, so that the same names may later appear elsewhere in the tree.
 
     A key is an arm, the name of a cluster, or a path; a path that ends in ``...`` stands for everything below it.
@@ -73,7 +74,7 @@ def resolve(tree: Tree, own: Mapping[Any, Belief]) -> dict[Any, Belief]:
     return by_path
 
 
-def by_node(full: Tree, walked: Tree, own: Mapping[Any, Belief]) -> dict[int, Belief]:
+def by_node(full: Tree, walked: Tree, own: OwnPriors) -> dict[int, Belief]:
     """Map nodes of the walked tree to their own priors; keys whose arm or cluster is not in it are left out.
 
     A prior for a node itself takes precedence over one for everything below a cluster; lower clusters over higher ones.
@@ -92,17 +93,17 @@ def by_node(full: Tree, walked: Tree, own: Mapping[Any, Belief]) -> dict[int, Be
     return priors
 
 
-def _below(full: Tree, walked: Tree, at_path: Mapping[tuple[object, ...], int], path: tuple[Any, ...]) -> list[int]:
+def _below(full: Tree, walked: Tree, at_path: Mapping[tuple[object, ...], int], path: tuple[object, ...]) -> list[int]:
     """Return the walked nodes of all clusters and arms below a cluster of the given tree."""
     top = full.nodes.cluster(path)
     clusters = [node for other, node in at_path.items() if len(other) > len(path) and other[: len(path)] == path]
     return clusters if top is None else [*clusters, *walked.shape.node_of[full.nodes.arms_below(top)].tolist()]
 
 
-def prior_from_siblings(full: Tree, walked: Tree, rows: Rows, belief: Belief, clusters: Sequence[Any]) -> Belief | None:
-    """Estimate a prior for a new arm from the lowest of these clusters whose arms have enough evidence, or None."""
-    for level in range(len(clusters), -1, -1):
-        node = full.nodes.cluster(tuple(clusters)[:level])
+def prior_from_siblings(full: Tree, walked: Tree, rows: Rows, belief: Belief, path: Sequence[object]) -> Belief | None:
+    """Estimate a prior for a new arm from the lowest cluster of its path whose arms have enough evidence, or None."""
+    for level in range(len(path), -1, -1):
+        node = full.nodes.cluster(path[:level])
         if node is not None:
             estimate = belief.prior_from_siblings(rows, walked.shape.node_of[full.nodes.arms_below(node)])
             if estimate is not None:

@@ -74,31 +74,29 @@ def _counts(_: str, __: object) -> Prior:
 
 
 def _adaptive(_: str, __: object, prior: Prior | None = None) -> Prior:
-    belief: Prior = adaptive(prior)
-    return belief
+    return adaptive(prior)
 
 
-def _hierarchical(_: str, __: object, arm_sd: Any = None, cluster_sd: Any = None, noise: Any = None) -> Prior:
-    return Hierarchical(noise, arm_sd=arm_sd, cluster_sd=cluster_sd)
+def _hierarchical(_: str, __: object, noise: float | None = None, **spreads: Any) -> Prior:
+    return Hierarchical(noise, **spreads)
 
 
 def _adaptive_linear(name: str, features: object, dim: int | None = None, prior: Prior | None = None) -> Prior:
     length = _length(name, features, dim, needed=prior is None)
-    belief: Prior = AdaptiveLinear(length) if prior is None else adaptive_linear(prior, length)
-    return belief
+    return AdaptiveLinear(length) if prior is None else adaptive_linear(prior, length)
 
 
 def _linear(name: str, features: object, dim: int | None = None, v: float = 1.0, prior: Prior | None = None) -> Prior:
     """Return the belief for contexts of length ``dim``, or for features and a constant after them."""
-    length = _length(name, features, dim, needed=prior is None)
+    _length(name, features, dim, needed=prior is None)
     if prior is None:
-        return Linear(length + 1 if dim is None else dim, v=v)
+        return Linear(features.dim + 1 if isinstance(features, Features) else dim, v=v)
     if dim is not None or v != 1.0:
         raise InvalidType("a prior has its own dim and v, as in prior=bt.Linear(5, v=0.5); leave out dim= and v=")
     return prior
 
 
-def _length(name: str, features: object, dim: int | None, *, needed: bool) -> Any:
+def _length(name: str, features: object, dim: int | None, *, needed: bool) -> int | None:
     """Return the length of the contexts that users give, by ``dim`` or by the features; an error if it is needed."""
     if features is not None and dim is not None:
         raise InvalidType("features= says how long the contexts are; leave out dim=")

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence, Sized
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from banditree.base.arrays import Floats, Indices
-from banditree.beliefs.base import draws_in_blocks
+from banditree.beliefs.base import Nodes, draws_in_blocks
 from banditree.data.features import Features
 from banditree.errors import InvalidValue, UnknownArm
 from banditree.policy.limits import AnyLimits
@@ -60,7 +61,7 @@ def propensities(state: State, limits: AnyLimits | None, context: Floats | None,
     chances = state.walk.wins(limits, context)
     chances = (1 - explore) * (_arm_chances(state, limits, context) if chances is None else chances)
     if explore > 0:
-        allowed: Any = slice(None) if limits is None else limits.arms_allowed()
+        allowed: Nodes = slice(None) if limits is None else limits.arms_allowed()
         chances[allowed] += explore / len(chances[allowed])
     return chances
 
@@ -159,11 +160,13 @@ def remaining(state: State, context: Floats | None) -> Remaining:
     return Remaining(float(gain.mean()), float(np.quantile(gain, 0.95)))
 
 
-def _names(columns: Any) -> tuple[str, ...]:
+def _names(columns: Sized) -> tuple[str, ...]:
     return COLUMNS[: 1 + len(columns)]
 
 
-def _columns(state: State, nodes: Indices, context: Any, features: Features | None) -> tuple[list[Any], ...]:
+def _columns(
+    state: State, nodes: Indices, context: Floats | None, features: Features | None
+) -> tuple[Sequence[object], ...]:
     """Return plays, mean and interval of some nodes, and trust where it is learned."""
     rows = state.rows
     plays = rows.plays(nodes)
@@ -171,7 +174,7 @@ def _columns(state: State, nodes: Indices, context: Any, features: Features | No
     if rows.dim is not None and context is None:
         means = np.where(plays > 0, rows.rewards(nodes) / np.where(plays > 0, plays, 1), 0.0)
         named = NO_CONTEXT if features is None else f"{NO_CONTEXT} {', '.join(features.spec)}"
-        columns: tuple[list[Any], ...] = shown.tolist(), means.tolist(), [named] * len(nodes)
+        columns: tuple[Sequence[object], ...] = shown.tolist(), means.tolist(), [named] * len(nodes)
     else:
         at = None if context is None else context[None]
         ends = (end.tolist() for end in rows.interval(nodes, at))

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from banditree.beliefs import Rows
 from banditree.errors import InvalidValue
 from banditree.policy import descent
+from banditree.policy.descent import Fading
 from banditree.rules import Rule
 from banditree.stream import Rng, Stream, native
 from banditree.tree import Tree
@@ -80,9 +81,11 @@ class NativeWalk(descent.Walk):
 
     engine = "native"
 
-    def __init__(self, *parts: Any, takes_shortcuts: bool) -> None:
+    def __init__(
+        self, tree: Tree, rows: Rows, rule: Rule, rng: Rng, explore: float, fading: Fading, takes_shortcuts: bool
+    ) -> None:
         assert native is not None
-        super().__init__(*parts)
+        super().__init__(tree, rows, rule, rng, explore, fading)
         self.native = native.Walk(self)  # which reads what it needs by name
         if not takes_shortcuts:
             self.native.min_wide = 2**31 - 1  # children, from which on there is a shortcut
@@ -120,7 +123,7 @@ def walk(
     engine: Engine, tree: Tree, rows: Rows, rule: Rule, rng: Rng, explore: float, half_life: float | None
 ) -> descent.Walk:
     """Return a policy's walk: on the native engine where ``rng`` is its stream, which `runs_natively` decides."""
-    fading = descent.Fading.of(half_life)
+    fading = Fading.of(half_life)
     if isinstance(rng, Stream) and engine.name == "native" and runs_natively(rows, rule):
-        return NativeWalk(tree, rows, rule, rng, explore, fading, takes_shortcuts=engine.takes_shortcuts)
+        return NativeWalk(tree, rows, rule, rng, explore, fading, engine.takes_shortcuts)
     return descent.Walk(tree, rows, rule, rng, explore, fading)

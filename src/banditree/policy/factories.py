@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 from banditree.errors import InvalidType
 from banditree.policy.algorithms import ALGORITHMS
@@ -24,7 +24,7 @@ class On:
     tree: str
     factory: Factory
 
-    def __call__(self, tree: Tree, *, rng: Seed) -> Any:
+    def __call__(self, tree: Tree, *, rng: Seed) -> NoReturn:
         raise InvalidType(f"bt.on({self.tree!r}, ...) must be outermost: bt.on({self.tree!r}, partial(...))")
 
 
@@ -39,7 +39,7 @@ def on(tree: str, factory: Factory) -> On:
     return On(tree, factory)
 
 
-def policy_class(factory: Factory) -> tuple[type[Policy] | None, dict[str, Any]]:
+def policy_class(factory: Factory) -> tuple[type[Policy] | None, dict[str, object]]:
     """Return the class that a factory builds, None if it is not a `Policy`, and the options that are set already.
 
     >>> import banditree as bt
@@ -47,7 +47,7 @@ def policy_class(factory: Factory) -> tuple[type[Policy] | None, dict[str, Any]]
     >>> policy_class(on("ward", partial(bt.HTS, depth=2))) == (bt.HTS, {"depth": 2})
     True
     """
-    options: dict[str, Any] = {}
+    options: dict[str, object] = {}
     while isinstance(factory, On | partial):
         if isinstance(factory, partial):
             options = {**factory.keywords, **options}
@@ -75,9 +75,9 @@ def asks_for_dim(factory: Factory) -> bool:
     return "dim" in parameters and parameters["dim"].default in (None, inspect.Parameter.empty)
 
 
-def runs_natively(policy: Any) -> bool:
+def runs_natively(policy: object) -> bool:
     """Say whether a policy, on a built-in instance, runs without any code of the user's."""
-    is_built_in = type(policy) is Policy or type(policy) in ALGORITHMS.values()
-    is_patched = is_built_in and {"choose", "update"} & vars(policy).keys()
-    takes_vectors = is_built_in and policy.dim == policy.belief.dim  # else `Policy` puts a constant after the features
-    return takes_vectors and not is_patched and bool(policy.engine == "native")
+    if not isinstance(policy, Policy) or type(policy) not in (Policy, *ALGORITHMS.values()):
+        return False
+    takes_vectors = policy.dim == policy.belief.dim  # else `Policy` puts a constant after the features
+    return takes_vectors and not {"choose", "update"} & vars(policy).keys() and policy.engine == "native"

@@ -20,10 +20,11 @@ MAX_SHORT = 256  # most rewards that an engine takes in lists
 MAX_FEATURES_NAMED = 5  # features that an error names, at most
 
 
-def short(values: Any) -> Any:
+def short(values: object) -> object:
     """Return a short array as a list, which the native engine reads faster; anything else as it is."""
-    plain = type(values) is np.ndarray and values.ndim == 1 and len(values) <= MAX_SHORT
-    return values.tolist() if plain and values.dtype.kind not in "mM" else values  # times would become ints
+    if type(values) is np.ndarray and values.ndim == 1 and len(values) <= MAX_SHORT and values.dtype.kind not in "mM":
+        return values.tolist()  # of times, this would make ints
+    return values
 
 
 def reward(value: object, rows: Rows, arm: object) -> float:

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, Never
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree.base.arrays import Floats
+from banditree.base.arrays import Array, Floats
 from banditree.beliefs import Belief, Rows
-from banditree.beliefs.priors import Prior, by_node, parts, resolve
+from banditree.beliefs.priors import OwnPriors, Prior, by_node, parts, resolve
 from banditree.data.features import Features
 from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import real, whole
 from banditree.policy import answers, engines, inputs, limits
 from banditree.policy.answers import Decision, Remaining
 from banditree.policy.limits import AnyLimits
-from banditree.policy.state import OwnPriors, State, hold, policies, priors_of_new, transfer_evidence
+from banditree.policy.state import State, hold, policies, priors_of_new, transfer_evidence
 from banditree.rules import UCB, Rule
 from banditree.stream import Rng, Seed, Stream, generator, native_stream
 from banditree.tree import Tree
@@ -204,7 +204,7 @@ class Policy:
 
     def choose_many(
         self, n: int | None = None, *, contexts: object = None, only: object = None, exclude: object = None
-    ) -> NDArray[Any]:
+    ) -> Array:
         """Make independent decisions from the present beliefs, and return a NumPy array of ids.
 
         Parameters
@@ -535,7 +535,7 @@ class Policy:
 
         return saving.to_bytes(self)
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[object, ...]:
         """Pickle and copy through `to_bytes`: the copy has the same beliefs and a fresh random stream."""
         from banditree.policy import saving
 

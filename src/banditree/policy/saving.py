@@ -10,14 +10,15 @@ import hashlib
 import json
 import math
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from banditree.base import files
 from banditree.base.arrays import Array
+from banditree.base.files import JsonObject
 from banditree.beliefs import BELIEFS, Belief, Rows
 from banditree.beliefs.base import Arrays
 from banditree.beliefs.priors import Prior, parts
@@ -40,6 +41,7 @@ START = len(MAGIC) + 16  # where the header begins
 BYTES = "this data"  # what errors call bytes that do not come from a file
 HEADER = {"policy", "belief", "own", "rule", "depth", "arms", "clusters", "options"}
 OPTIONS = {"explore", "half_life", "features"}  # of every policy beyond its parts, as parameters and attributes
+Part = TypeVar("Part", Belief, Rule)
 
 
 # Saving
@@ -55,7 +57,7 @@ def to_bytes(policy: Policy) -> bytes:
     return b"".join(_encode(policy))
 
 
-def _encode(policy: Policy) -> list[Any]:
+def _encode(policy: Policy) -> list[files.Bytes]:
     """Return pieces of bytes, to be written one after the other."""
     with hold(policy) as state:
         parent, content, arms, names = to_arrays(policy.tree)
@@ -90,7 +92,7 @@ def _encode(policy: Policy) -> list[Any]:
     except ValueError as error:  # a number that is not finite, or an int of thousands of digits
         raise InvalidValue(f"this cannot be saved: {error}") from None
     start = MAGIC + FORMAT.to_bytes(8, "little") + len(text).to_bytes(8, "little") + text
-    pieces: list[Any] = [start, *(array.data.cast("B") for array in arrays.values() if array.size)]
+    pieces: list[files.Bytes] = [start, *(array.data.cast("B") for array in arrays.values() if array.size)]
     digest = hashlib.sha256()
     for piece in pieces:
         digest.update(piece)
@@ -108,7 +110,7 @@ def _is_built_in(part: Belief | Rule) -> bool:
     return type(part) in (*BELIEFS.values(), *RULES.values())
 
 
-def _written(key: object) -> Any:
+def _written(key: object) -> object:
     """Return the key of a prior for a file, in which None stands for the ... at the end of a path."""
     return [None if name is ... else name for name in key] if isinstance(key, tuple) else key
 
@@ -252,7 +254,7 @@ def _whole(source: str, also: bool = True) -> Iterator[None]:
         raise BadFile(f"{source} does not hold a whole policy: {error}") from error
 
 
-def _read_header(content: Content) -> dict[str, Any]:
+def _read_header(content: Content) -> JsonObject:
     """Return the header of a file, with its keys and types checked; values are checked where they are used."""
     header = content.header
     for key, kind in {"policy": str, "own": list, "arms": list, "clusters": list, "options": dict}.items():
@@ -281,7 +283,7 @@ def _key(key: object) -> Any:
     return path if isinstance(key, list) else key
 
 
-def _check_kind(part_or_parts: Any, saved: str, kinds: Mapping[str, type], what: str) -> None:
+def _check_kind(part_or_parts: object, saved: str, kinds: Mapping[str, type], what: str) -> None:
     """Require parts of the saved kind: built-in ones may be replaced by the same kind, others must be given."""
     if part_or_parts is None and saved not in kinds:
         raise InvalidType(f"this policy was built with a user-defined {what}, {saved}; pass it as {what}=")
@@ -290,7 +292,7 @@ def _check_kind(part_or_parts: Any, saved: str, kinds: Mapping[str, type], what:
             raise InvalidType(f"{what}={part!r}: the file was saved with a {saved}; give one of those, or leave it out")
 
 
-def _check_room(saved: Mapping[str, Any], tree: Tree, numbers: int) -> None:
+def _check_room(saved: JsonObject, tree: Tree, numbers: int) -> None:
     """Refuse contexts too long for the amount of data in the file, before memory is allocated for them."""
     n_nodes = (tree if saved["depth"] is None else tree.cut(saved["depth"])).shape.n_nodes
     for described in (saved["belief"], *(described for _, described in saved["own"])):
@@ -299,7 +301,7 @@ def _check_room(saved: Mapping[str, Any], tree: Tree, numbers: int) -> None:
             raise InvalidValue(f"{numbers} numbers are too few for {n_nodes} nodes with dim={dim}")
 
 
-def _rebuild(described: Mapping[str, Any], kinds: Mapping[str, Any]) -> Any:
+def _rebuild(described: JsonObject, kinds: Mapping[str, Callable[..., Part]]) -> Part:
     parameters = dict(described)
     return kinds[parameters.pop("kind")](**parameters)
 
@@ -310,7 +312,7 @@ def _rebuild(described: Mapping[str, Any], kinds: Mapping[str, Any]) -> Any:
 class Content(NamedTuple):
     """The decoded content of a file."""
 
-    header: dict[str, Any]
+    header: JsonObject
     arrays: dict[str, Array]
 
 
@@ -366,7 +368,7 @@ def _read_arrays(data: bytes, end: int, index: Any, source: str) -> dict[str, Ar
 # Copying
 
 
-def reduce(policy: Policy) -> tuple[Any, ...]:
+def reduce(policy: Policy) -> tuple[object, ...]:
     """Return what pickle and copy need: the bytes, and by reference user-defined parts and added attributes."""
     belief = None if _is_built_in(policy.belief) else {None: policy.belief, **policy._state.own_priors}
     rule = None if _is_built_in(policy.rule) else policy.rule

@@ -8,23 +8,20 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import repeat
 from threading import RLock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from weakref import WeakSet
 
 import numpy as np
 from numpy.typing import NDArray
 
 from banditree.beliefs import Belief, Rows
-from banditree.beliefs.priors import prior_from_siblings
+from banditree.beliefs.priors import OwnPriors, prior_from_siblings
 from banditree.errors import InvalidType
 from banditree.policy.descent import Walk
 from banditree.tree import Tree
 
 if TYPE_CHECKING:
     from banditree.policy.policy import Policy
-
-
-OwnPriors = Mapping[Any, Belief]  # priors of some arms, and of clusters by their paths
 
 
 @dataclass(frozen=True, slots=True, eq=False)
