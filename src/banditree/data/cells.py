@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -207,12 +207,12 @@ def _numeric_times(values: Sequence[object]) -> tuple[Times, Wrong]:
     return parsed, wrong
 
 
-def _moment(value: Any) -> datetime | None:
+def _moment(value: object) -> datetime | None:
     if isinstance(value, datetime):
         return value if value == value else None  # noqa: PLR0124 (pandas' NaT is a datetime that differs from itself)
     if isinstance(value, date):
         return datetime(value.year, value.month, value.day)
     try:
-        return datetime.fromisoformat(value.strip())
-    except (AttributeError, ValueError):
+        return datetime.fromisoformat(value.strip()) if isinstance(value, str) else None
+    except ValueError:
         return None

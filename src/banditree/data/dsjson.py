@@ -15,11 +15,11 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeGuard
 
 import numpy as np
 
-from banditree.base.files import write_whole
+from banditree.base.files import FilePath, JsonObject, write_whole
 from banditree.base.words import count
 from banditree.data.defects import Defect
 from banditree.data.sources import Columns, existing_file, read_bytes
@@ -37,7 +37,7 @@ SHARED, ACTION, CATEGORY = "s", "a", "c"  # names of the namespaces that we writ
 # ---------------------------------------------------------------- reading
 
 
-def is_dsjson(source: object) -> bool:
+def is_dsjson(source: object) -> TypeGuard[FilePath]:
     """Whether this is a path to a decision log, by its name or its first line."""
     if not isinstance(source, str | os.PathLike):
         return False
@@ -88,7 +88,7 @@ def load_dsjson(
     return table, names, is_estimated
 
 
-def _lines(path: Path, max_bytes: int, table: Columns) -> Iterator[tuple[int, Mapping[str, object]]]:
+def _lines(path: Path, max_bytes: int, table: Columns) -> Iterator[tuple[int, JsonObject]]:
     for row, text in enumerate(read_bytes(path, max_bytes).splitlines(), start=1):
         if not text.strip():
             continue
@@ -102,7 +102,7 @@ def _lines(path: Path, max_bytes: int, table: Columns) -> Iterator[tuple[int, Ma
             table.problems.append(Defect(row, None, "not a JSON object; every line of a decision log is one"))
 
 
-def _add(columns: dict[str, list[object]], line: Mapping[str, Any], arm: str | None, names: Sequence[str]) -> str:
+def _add(columns: dict[str, list[object]], line: JsonObject, arm: str | None, names: Sequence[str]) -> str:
     """Add a decision to the columns, or say what is wrong with it."""
     shared = line["c"]
     actions = shared.get("_multi") if isinstance(shared, Mapping) else None

@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 
 from banditree.base.arrays import Array, Floats
+from banditree.base.files import JsonObject
 from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import MAX_REWARD, real
+from banditree.tree.build import Name
 
 MOST_COLUMNS = 1000  # of a vector: a linear policy has a matrix of this size, squared, at every node
 RECIPE = "docs/contexts.md shows how to make numbers of such features with scikit-learn's ColumnTransformer"
@@ -94,7 +96,7 @@ class Features:
         return features
 
     @property
-    def spec(self) -> dict[str, Any]:
+    def spec(self) -> dict[str, object]:
         """The argument of the constructor: {name: levels, (low, high) or bool}."""
         return {name: kind.spec() for name, kind in self._kinds.items()}
 
@@ -135,7 +137,7 @@ class Features:
             kind.encode(name, value, vector, self._starts[name], row)
         return vector
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """Return the features as plain data for JSON; `from_dict` makes features of it again."""
         return {"features": [{"name": name, **_plain_of_spec(spec)} for name, spec in self.spec.items()]}
 
@@ -167,7 +169,7 @@ class Features:
         shown = {name: "bool" if spec is bool else repr(spec) for name, spec in self.spec.items()}
         return f"Features({{{', '.join(f'{name!r}: {spec}' for name, spec in shown.items())}}})"
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[object, ...]:
         return Features, (self.spec,)
 
 
@@ -180,7 +182,7 @@ class Kind(ABC):
     width = 1
 
     @abstractmethod
-    def spec(self) -> Any:
+    def spec(self) -> object:
         """Return the value for the constructor of `Features`."""
 
     def columns(self, name: str) -> list[str]:
@@ -200,15 +202,15 @@ class Kind(ABC):
 class Levels(Kind):
     """One column per level; a value that is none of them is zeros."""
 
-    levels: tuple[Any, ...]  # all text, or all whole numbers
+    levels: tuple[Name, ...]  # all text, or all whole numbers
     width: int = field(init=False, compare=False)
-    column_of: dict[Any, int] = field(init=False, compare=False, repr=False)
+    column_of: dict[object, int] = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "width", len(self.levels))
         object.__setattr__(self, "column_of", {level: column for column, level in enumerate(self.levels)})
 
-    def spec(self) -> list[Any]:
+    def spec(self) -> list[Name]:
         return list(self.levels)
 
     def columns(self, name: str) -> list[str]:
@@ -267,7 +269,7 @@ def _check_name(name: object) -> str:
     return name
 
 
-def _kind_of(name: Any, value: object) -> Kind:
+def _kind_of(name: str, value: object) -> Kind:
     """Return the kind that a user has written for one feature."""
     if value is bool:
         return Flag()
@@ -341,7 +343,7 @@ class Column:
     is_category: bool = False
 
 
-def _columns_of(frame: Any, wanted: Iterable[str] | None = None) -> dict[str, Column]:
+def _columns_of(frame: object, wanted: Iterable[str] | None = None) -> dict[str, Column]:
     """Return the wanted columns, or all, of a data frame or a mapping of columns."""
     if wanted is None and isinstance(frame, Mapping):
         columns = {name: Column(_list_values(name, values)) for name, values in frame.items()}
@@ -461,7 +463,7 @@ def from_objects(array: Array, value: object, what: str, need: str) -> Floats:
     return numbers
 
 
-def from_column(column: Any, what: str, kinds: tuple[type, ...]) -> Floats:
+def from_column(column: Array, what: str, kinds: tuple[type, ...]) -> Floats:
     """Numbers held as Python objects, (n,), as floats; ``kinds`` are the types of numbers."""
     numbers = np.empty(len(column))
     for row, entry in enumerate(column):

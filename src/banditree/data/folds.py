@@ -8,7 +8,7 @@ of narwhals, which engines evaluate.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,9 @@ from numpy.typing import NDArray
 from banditree.base.arrays import Places
 from banditree.data import cells
 from banditree.data.cells import Wrong
+
+if TYPE_CHECKING:
+    import narwhals as nw
 
 FOLDS = 5
 BLOCKS = 20  # into which the log of a learning policy is divided, in the order of time
@@ -28,12 +31,12 @@ def folds_of(values: Sequence[Any]) -> tuple[Places, Wrong]:
     """Return the fold of each cell, a whole number, another number or a time: (values,)."""
     if set(map(type, values)) <= {int}:
         return _fold(np.array([value % PRIME for value in values], np.int64)), {}
-    found, wrong = cells.times(values)
-    if found.dtype.kind == "M":
-        return _fold(_microseconds(found) % PRIME), wrong
-    found = np.where(np.isfinite(found), found, 0.0)
-    below = np.floor(found)
-    fraction = np.floor((found - below) * PARTS).astype(np.int64)
+    times, wrong = cells.times(values)
+    if times.dtype.kind == "M":
+        return _fold(_microseconds(times) % PRIME), wrong
+    times = np.where(np.isfinite(times), times, 0.0)
+    below = np.floor(times)
+    fraction = np.floor((times - below) * PARTS).astype(np.int64)
     return _fold((np.fmod(below, PRIME).astype(np.int64) + fraction) % PRIME), wrong
 
 
@@ -57,7 +60,7 @@ def _microseconds(times: NDArray[np.datetime64]) -> NDArray[np.int64]:
 # ---------------------------------------------------------------- the same for engines
 
 
-def fold_expression(column: Any, dtype: Any) -> Any:
+def fold_expression(column: nw.Expr, dtype: nw.dtypes.DType) -> nw.Expr | None:
     """Describe the fold of each row by an expression of narwhals; None for a column that is neither number nor time."""
     import narwhals as nw
 
@@ -77,11 +80,11 @@ def fold_expression(column: Any, dtype: Any) -> Any:
     return first
 
 
-def _modulo(key: Any) -> Any:
+def _modulo(key: nw.Expr) -> nw.Expr:
     return ((key % PRIME) + PRIME) % PRIME  # remainders of negative numbers have the sign that the engine gives them
 
 
-def time_expression(column: Any, dtype: Any) -> Any:
+def time_expression(column: nw.Expr, dtype: nw.dtypes.DType) -> nw.Expr | None:
     """Describe a number that grows with time: the number itself, or microseconds; None for other kinds of columns."""
     import narwhals as nw
 
@@ -91,11 +94,12 @@ def time_expression(column: Any, dtype: Any) -> Any:
         return None
     if dtype == nw.Date:
         column = column.cast(nw.Datetime("us"))
-    elif dtype.time_zone not in (None, *UTC_NAMES):
+    elif isinstance(dtype, nw.Datetime) and dtype.time_zone not in (None, *UTC_NAMES):
         column = column.dt.convert_time_zone("UTC")
     year, day, hour, minute, second, rest = (
         getattr(column.dt, part)().cast(nw.Int64)
         for part in ("year", "ordinal_day", "hour", "minute", "second", "microsecond")
     )
     rest = ((rest % PARTS) + PARTS) % PARTS  # below 0 in Spark before 1970
-    return ((((year * 366 + day) * 24 + hour) * 60 + minute) * 60 + second) * PARTS + rest
+    microseconds: nw.Expr = ((((year * 366 + day) * 24 + hour) * 60 + minute) * 60 + second) * PARTS + rest
+    return microseconds

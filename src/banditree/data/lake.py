@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from banditree.base.words import count
 from banditree.data import cells
@@ -23,6 +23,11 @@ from banditree.data.log import (
 )
 from banditree.data.sources import MAX_BYTES, as_frame, check_header, check_named, engine_at_work
 from banditree.errors import InvalidType, InvalidValue, missing_extra
+
+if TYPE_CHECKING:
+    import narwhals as nw
+
+    from banditree.data.lazy import Frame
 
 LINES = (".ndjson", ".jsonl", ".json")
 PARQUET, TEXT = (".parquet", ".pq"), (".csv", ".tsv", ".txt")
@@ -46,9 +51,9 @@ def read_lazy(
     return _read(frame, Named(arm, reward, propensity, context, time, fold))
 
 
-def _read(frame: object, named: Named, **about: Any) -> LazyLog:
+def _read(frame: Frame, named: Named, *, notes: Sequence[str] = (), learned_online: bool = False) -> LazyLog:
     check_named(named.given)
-    log = LazyLog(frame, named, **about)
+    log = LazyLog(frame, named, notes=notes, learned_online=learned_online)
     check_header([*log.schema], named.given, f"the rows of {log.engine}", LogError)
     log.check_types()
     return log
@@ -57,7 +62,7 @@ def _read(frame: object, named: Named, **about: Any) -> LazyLog:
 # ---------------------------------------------------------------- logs of the service
 
 
-def _read_service_log(frame: Any, context: Mapping[str, str | None]) -> LazyLog:
+def _read_service_log(frame: Frame, context: Mapping[str, str | None]) -> LazyLog:
     """Read a log of `banditree serve`; the rows that say nothing about a choice are counted at once."""
     import narwhals as nw
 
@@ -65,7 +70,7 @@ def _read_service_log(frame: Any, context: Mapping[str, str | None]) -> LazyLog:
         schema = frame.collect_schema()
     require_service_log([*schema])
 
-    def is_limit(column: str) -> Any:
+    def is_limit(column: str) -> nw.Expr:
         if isinstance(schema[column], nw.List):
             return nw.col(column).list.len() > 0
         text = nw.col(column).cast(nw.String).str.to_lowercase()
@@ -90,7 +95,7 @@ def _read_service_log(frame: Any, context: Mapping[str, str | None]) -> LazyLog:
     return _read(frame, named, notes=notes, learned_online=True)
 
 
-def _leave_out(frame: Any, reasons: list[tuple[str, Any]]) -> tuple[object, list[str]]:
+def _leave_out(frame: Frame, reasons: list[tuple[str, nw.Expr]]) -> tuple[Frame, list[str]]:
     """Leave out rows for these reasons, the first that fits each, and say how many."""
     import narwhals as nw
 
@@ -105,13 +110,13 @@ def _leave_out(frame: Any, reasons: list[tuple[str, Any]]) -> tuple[object, list
     return frame.filter(stays), [f"{count(n, 'row')} {why}: left out" for (why, _), n in left_out if n]
 
 
-def _number(test: Any) -> object:
+def _number(test: nw.Expr) -> nw.Expr:
     import narwhals as nw
 
     return test.cast(nw.Int64).sum()
 
 
-def _fetch(frame: Any) -> list[int]:
+def _fetch(frame: Frame) -> list[int]:
     with engine_at_work("the engine", "counting rows that are left out"):
         table = frame.collect(backend="pyarrow")
     return [int(table[name].to_list()[0] or 0) for name in table.columns]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -37,6 +37,12 @@ from banditree.data.sources import MAX_NUMBER, TOO_LARGE, WAITING, Columns, engi
 from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import real
 from banditree.tree import Tree
+from banditree.tree.build import Name
+
+if TYPE_CHECKING:
+    import narwhals as nw
+
+    Frame = nw.LazyFrame[Any]  # of any engine
 
 MAX_GROUPS = 200_000  # about as many sums are fetched: with more, bands of propensities are wider
 MIN_WIDTH, WIDE = 1e-6, 1e-3  # of a band, relative; from WIDE on, results say so
@@ -88,7 +94,7 @@ class Named:
         return None if self.propensity == ESTIMATED else self.propensity
 
 
-def _kept(name: str, is_there: Callable[[LazyLog], bool] = lambda log: True) -> Any:
+def _kept(name: str, is_there: Callable[[LazyLog], bool] = lambda log: True) -> property:
     """Refuse to list rows that are not in memory; None where the log has no such column."""
 
     def get(log: LazyLog) -> None:
@@ -110,7 +116,7 @@ class LazyLog(Log):
 
     def __init__(
         self,
-        frame: Any,  # narwhals' LazyFrame
+        frame: Frame,
         named: Named,
         *,
         notes: Sequence[str] = (),
@@ -137,7 +143,7 @@ class LazyLog(Log):
         return f"Log(rows kept by {self.engine}: {', '.join(self.named.given)})"
 
     @property
-    def ids(self) -> tuple[Any, ...]:  # type: ignore[override]
+    def ids(self) -> tuple[Name, ...]:  # type: ignore[override]
         return self.summed().ids
 
     @property
@@ -145,14 +151,14 @@ class LazyLog(Log):
         return self.summed().without_reward
 
     @property
-    def paths(self) -> dict[Any, tuple[Any, ...]] | None:  # type: ignore[override]
+    def paths(self) -> dict[Name, tuple[Name, ...]] | None:  # type: ignore[override]
         return None if self.named.path is None else self.summed().paths
 
     def summed(self, by: str = "arms") -> Log:
         if by not in self._summed:
             self._summed[by] = self._by_arm() if by == "arms" else self._by_band(by)
-        found = self._summed[by]
-        return replace(found, notes=(*self.notes, *found.notes), learned_online=self.learned_online)
+        log = self._summed[by]
+        return replace(log, notes=(*self.notes, *log.notes), learned_online=self.learned_online)
 
     def counts(self, tree: Tree) -> tuple[Floats, Floats]:
         return self.summed().counts(tree)
@@ -167,12 +173,13 @@ class LazyLog(Log):
             )
         return self._where(lambda time: time < cut), self._where(lambda time: time >= cut)
 
-    def _where(self, test: Callable[[Any], object]) -> LazyLog:
+    def _where(self, test: Callable[[nw.Expr], nw.Expr]) -> LazyLog:
         """Keep only the rows at some times."""
         import narwhals as nw
 
         assert self.named.time is not None
         time = time_expression(nw.col(self.named.time), self.schema[self.named.time])
+        assert time is not None
         log = LazyLog(self.frame.filter(test(time)), self.named, notes=self.notes, learned_online=self.learned_online)
         log.report = self.report
         log.__dict__["_centre"] = self._centre
@@ -197,19 +204,18 @@ class LazyLog(Log):
 
     # ------------------------------------------------------------ what the engine computes
 
-    def _fetch(self, frame: Any, what: str) -> Any:
-        """Let the engine compute a table, and fetch it: a data frame of narwhals."""
+    def _fetch(self, frame: Frame, what: str) -> nw.DataFrame[Any]:
+        """Let the engine compute a table, and fetch it."""
         self.report(f"{self.engine}: {what}")
         with engine_at_work(self.engine, f"computing {what}"):
             return frame.collect(backend="pyarrow")
 
-    def _ask(self, frame: Any, what: str) -> dict[str, list[Any]]:
+    def _ask(self, frame: Frame, what: str) -> dict[str, list[Any]]:
         """Let the engine compute a small table, and fetch its columns."""
-        found: dict[str, list[Any]] = self._fetch(frame, what).to_dict(as_series=False)
-        return found
+        return self._fetch(frame, what).to_dict(as_series=False)
 
     @cached_property
-    def schema(self) -> Any:
+    def schema(self) -> nw.Schema:
         with engine_at_work(self.engine, "looking up the columns"):
             return self.frame.collect_schema()
 
@@ -236,19 +242,20 @@ class LazyLog(Log):
             raise LogError(f"the rows of {self.engine}", problems)
 
     @cached_property
-    def _cleaned(self) -> Any:
+    def _cleaned(self) -> Frame:
         """The rows with numbers in columns of our own: null where nothing is known, such as a reward to come."""
         import narwhals as nw
 
         named, schema = self.named, self.schema
 
-        def number(column: str) -> Any:
+        def number(column: str) -> nw.Expr:
             value = nw.col(column).cast(nw.Float64)
             return nw.when(~value.is_nan()).then(value) if schema[column].is_float() else value
 
         arm = nw.col(named.arm)
-        added = {"bt_arm": arm.cast(nw.String) if isinstance(schema[named.arm], nw.Categorical | nw.Enum) else arm}
-        added["bt_r"] = number(named.reward)
+        if isinstance(schema[named.arm], nw.Categorical | nw.Enum):
+            arm = arm.cast(nw.String)
+        added: dict[str, Any] = {"bt_arm": arm, "bt_r": number(named.reward)}
         if named.measured is not None:
             added["bt_p"] = number(named.measured)
         if named.time is not None:
@@ -297,38 +304,38 @@ class LazyLog(Log):
         ranges = {"low": c("bt_r"), "high": c("bt_r")}
         if named.measured is not None:
             ranges |= dict.fromkeys(("least", "most"), nw.when(known).then(c("bt_p")))
-        found = self._sum(self._cleaned, ["bt_arm"], sums, ranges, "sums by arm")
-        n = found["n"]
+        totals = self._sum(self._cleaned, ["bt_arm"], sums, ranges, "sums by arm")
+        n = totals["n"]
         names = {
-            name for name, rows in zip(cells.names(found["bt_arm"])[0], n, strict=True) if rows and name is not None
+            name for name, rows in zip(cells.names(totals["bt_arm"])[0], n, strict=True) if rows and name is not None
         }
         ids = sorted(names, key=lambda name: (isinstance(name, str), name))
-        codes = _number_arms(found.pop("bt_arm"), ids)
+        codes = _number_arms(totals.pop("bt_arm"), ids)
         problems = [
-            self._defect(column, round(float(np.nansum(found[f"wrong{at}"]))), text, kind, test)
+            self._defect(column, round(float(np.nansum(totals[f"wrong{at}"]))), text, kind, test)
             for at, (column, text, kind, test) in enumerate(wrong)
         ]
         is_empty = c("bt_arm").is_null()
         if self.schema[named.arm] == nw.String:
             is_empty = is_empty | (c("bt_arm").str.strip_chars() == "")
         problems.append(self._defect(named.arm, round(float(n[codes < 0].sum())), EMPTY_ARM, "", known & is_empty))
-        missing = round(float((found["all"] - n).sum()))
+        missing = round(float((totals["all"] - n).sum()))
         if not n.sum():
             problems.append(Defect(None, None, no_rows(missing, self.notes)))
         if any(problems):
             raise LogError(f"the rows of {self.engine}", filter(None, problems))
-        log = _log_of(ids, codes[n > 0], {name: each[n > 0] for name, each in found.items()}, self._centre)
+        log = _log_of(ids, codes[n > 0], {name: each[n > 0] for name, each in totals.items()}, self._centre)
         notes: tuple[str, ...] = (WAITING.format(count(missing, "row")),) if missing else ()
         if self.estimated:
             shares = np.bincount(log.codes, log.counted) / log.counted.sum()
             log, notes = log.given(shares[log.codes]), (*notes, FITTED.format(SHARES))
         paths = None if named.path is None else self._paths(ids)
         # 0, or where most rewards differ from 0, a typical reward.
-        usual = 0.0 if found["different"].sum() < n.sum() / 2 else self._centre or log.extremes[1]
+        usual = 0.0 if totals["different"].sum() < n.sum() / 2 else self._centre or log.extremes[1]
         log.unusual = (usual, np.zeros_like(log.rewards))
         return replace(log, without_reward=missing, estimated=self.estimated, notes=notes, paths=paths)
 
-    def _defect(self, column: str, n: int, message: str, kind: str, test: object) -> Defect | None:
+    def _defect(self, column: str, n: int, message: str, kind: str, test: nw.Expr) -> Defect | None:
         """Report rows with a problem, and show some of them; None if there are none."""
         if not n:
             return None
@@ -368,13 +375,13 @@ class LazyLog(Log):
                 width = max(spread * parts / MAX_GROUPS, MIN_WIDTH) if len(arms) > MAX_GROUPS else MIN_WIDTH
                 rows, keys = rows.with_columns(bt_band=(c("bt_p").log() / width).floor()), [*keys, "bt_band"]
         by_what = " and ".join(key.removeprefix("bt_").replace("part", by.removesuffix("s")) for key in keys)
-        found = self._sum(rows, keys, sums, ranges, f"sums by {by_what}")
-        codes = _number_arms(found.pop("bt_arm"), arms.ids)
-        log = replace(_log_of(arms.ids, codes, found, centre), unusual=(usual, found["different"]))
+        totals = self._sum(rows, keys, sums, ranges, f"sums by {by_what}")
+        codes = _number_arms(totals.pop("bt_arm"), arms.ids)
+        log = replace(_log_of(arms.ids, codes, totals, centre), unusual=(usual, totals["different"]))
         if self.estimated:
             shares = np.bincount(codes, log.counted) / log.counted.sum()
             log = log.given(shares[codes])
-        folds = found["bt_part"].astype(np.intp) if parts > 1 else None
+        folds = totals["bt_part"].astype(np.intp) if parts > 1 else None
         log = replace(log, folds=folds, estimated=self.estimated, notes=arms.notes, paths=arms.paths)
         if self.named.context:
             log.notes = (*log.notes, "the model of rewards ignores the contexts, as rows are known by sums")
@@ -383,7 +390,7 @@ class LazyLog(Log):
         return log
 
     def _sum(
-        self, rows: Any, keys: list[str], sums: Mapping[str, object], ranges: Mapping[str, object], what: str
+        self, rows: Frame, keys: list[str], sums: Mapping[str, nw.Expr], ranges: Mapping[str, nw.Expr], what: str
     ) -> dict[str, Any]:
         """Let the engine sum columns by group, and find the least and the largest of others: (groups,) each."""
         import narwhals as nw
@@ -395,10 +402,10 @@ class LazyLog(Log):
         ]
         grouped = rows.with_columns(**columns).group_by(*keys)
         summed = grouped.agg(*(nw.col(f"bt_of_{name}").sum().alias(name) for name in sums), *ends)
-        found = self._fetch(summed, what)
+        table = self._fetch(summed, what)
         wanted = (*keys[1:], *sums, *ranges)
-        floats = {name: np.array(found[name].cast(nw.Float64).to_numpy(), np.float64) for name in wanted}
-        return {"bt_arm": found["bt_arm"].to_list(), **floats}
+        floats = {name: np.array(table[name].cast(nw.Float64).to_numpy(), np.float64) for name in wanted}
+        return {"bt_arm": table["bt_arm"].to_list(), **floats}
 
     def _cuts(self, shares: Sequence[float] | Floats) -> list[float]:
         """Find the first time, times before which about these shares of the rows lie, and one after all."""
@@ -416,8 +423,8 @@ class LazyLog(Log):
             step = (high - low) / BINS if low < high else np.inf
             part = part.with_columns(bt_bin=((time - low) / step).floor(), bt_one=nw.lit(1.0))
             sums = part.group_by("bt_bin").agg(low=time.min(), high=time.max(), n=nw.col("bt_one").sum())
-            found = self._ask(sums, "rows by time")
-            return [*zip(found["low"], found["high"], found["n"], strict=True)]
+            bins = self._ask(sums, "rows by time")
+            return [*zip(bins["low"], bins["high"], bins["n"], strict=True)]
 
         spans = look(0.0, 0.0)
         while True:
@@ -432,17 +439,17 @@ class LazyLog(Log):
             spans.remove(wide[0])
             spans += look(*wide[0][:2])
 
-    def _paths(self, ids: Sequence[object]) -> dict[object, tuple[object, ...]]:
+    def _paths(self, ids: Sequence[Name]) -> dict[Name, tuple[Name, ...]]:
         """Read each arm's path; if it has moved, the latest one."""
         import narwhals as nw
 
         path = self.named.path
         assert path is not None
         rows = self._cleaned.filter(~nw.col("bt_r").is_null()).group_by("bt_arm", path).agg(nw.col("bt_time").max())
-        found = self._ask(rows, "paths by arm")
-        order = np.argsort(np.array(found["bt_time"], np.float64), kind="stable")
-        table = Columns(f"the rows of {self.engine}", {path: [found[path][at] for at in order]}, range(len(order)))
-        codes = _number_arms([found["bt_arm"][at] for at in order], ids)
+        groups = self._ask(rows, "paths by arm")
+        order = np.argsort(np.array(groups["bt_time"], np.float64), kind="stable")
+        table = Columns(f"the rows of {self.engine}", {path: [groups[path][at] for at in order]}, range(len(order)))
+        codes = _number_arms([groups["bt_arm"][at] for at in order], ids)
         paths = read_paths(table, path, ids, codes)
         table.check(LogError)
         return paths
@@ -451,7 +458,7 @@ class LazyLog(Log):
 # ---------------------------------------------------------------- from what the engine found
 
 
-def _count_true(tests: Sequence[Any]) -> object:
+def _count_true(tests: Sequence[nw.Expr]) -> nw.Expr:
     import narwhals as nw
 
     first, *rest = [test.cast(nw.Int64) for test in tests]
@@ -464,7 +471,7 @@ def _number_arms(values: Sequence[object], ids: Sequence[object]) -> Places:
     return np.array([index.get(name, -1) for name in cells.names(values)[0]], np.intp)
 
 
-def _log_of(ids: Sequence[object], codes: Places, sums: Mapping[str, Floats], centre: float) -> Log:
+def _log_of(ids: Sequence[Name], codes: Places, sums: Mapping[str, Floats], centre: float) -> Log:
     """Make a log of groups of rows from the engine's sums of powers of d = r - centre and u = 1 / propensity."""
     n, mean = sums["n"], sums["r"] / sums["n"]
     d = mean - centre

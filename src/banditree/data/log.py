@@ -20,10 +20,11 @@ from banditree.data.dsjson import is_dsjson, load_dsjson
 from banditree.data.features import Features
 from banditree.data.folds import folds_of
 from banditree.data.propensities import fit_propensities
-from banditree.data.sources import MAX_BYTES, Columns, column_names, is_lazy, load, require_list
+from banditree.data.sources import MAX_BYTES, Columns, Mask, column_names, is_lazy, load, require_list
 from banditree.errors import InvalidType, InvalidValue, UnknownArm
 from banditree.errors.checks import real
 from banditree.tree import Tree
+from banditree.tree.build import Name
 
 CATEGORY = "category"
 CONTEXT_KINDS = (CATEGORY, "number")
@@ -55,17 +56,17 @@ class Log:
     (3, ['a', 'b', 'a'], [1.0, 0.0, 0.0])
     """
 
-    ids: tuple[Any, ...]  # the distinct arms, in the order of their first row
+    ids: tuple[Name, ...]  # the distinct arms, in the order of their first row
     codes: Places  # (n,) index of each row's arm in ids
     rewards: Floats  # (n,)
     propensities: Floats | None = None  # (n,) probability with which the logging policy chose the arm
     contexts: Floats | None = None  # (n, dim)
     times: Array | None = None  # (n,) numbers or datetime64
     context_names: tuple[str, ...] = ()  # (dim,) a column's name, or "column=category" for a category
-    columns: dict[str, list[Any]] = field(default_factory=dict)  # {column of the context: (n,) values as given}
+    columns: dict[str, list[object]] = field(default_factory=dict)  # {column of the context: (n,) values as given}
     without_reward: int = 0  # rows that were left out because their reward has not arrived yet
     estimated: bool = False  # whether the propensities were estimated from the log itself
-    paths: dict[Any, tuple[Any, ...]] | None = None  # {arm: its path}, if the rows have paths
+    paths: dict[Name, tuple[Name, ...]] | None = None  # {arm: its path}, if the rows have paths
     learned_online: bool = False  # whether the policy that wrote the log learned from it
     notes: tuple[str, ...] = ()  # what readers of results should know about the data
     folds: Places | None = None  # (n,) part of the rows that predictions of a row's reward do not see
@@ -181,23 +182,12 @@ class Log:
             )
         return np.array(places, np.intp)[self.codes] if places else np.empty(0, np.intp)
 
-    def rows(self, chosen: Any) -> Log:
+    def rows(self, chosen: slice | Mask | Places) -> Log:
         """Return a log of only these rows, given as a slice, a mask or indices."""
-
-        def pick(values: Array | None) -> Any:
-            return None if values is None else values[chosen]
-
-        return replace(
-            self,
-            codes=self.codes[chosen],
-            rewards=self.rewards[chosen],
-            propensities=pick(self.propensities),
-            contexts=pick(self.contexts),
-            times=pick(self.times),
-            folds=pick(self.folds),
-            columns={name: _object_array(values)[chosen].tolist() for name, values in self.columns.items()},
-            without_reward=0,
-        )
+        names = ("codes", "rewards", "propensities", "contexts", "times", "folds")
+        arrays = {name: array[chosen] for name in names if (array := getattr(self, name)) is not None}
+        columns = {name: _object_array(values)[chosen].tolist() for name, values in self.columns.items()}
+        return replace(self, **arrays, columns=columns, without_reward=0)
 
     def in_time(self) -> Log:
         """Sort the log by time; rows with equal times, and logs without times, keep their order."""
@@ -244,7 +234,7 @@ class Log:
 
 
 def read_log(
-    source: Any,
+    source: object,
     *,
     arm: str | None = None,
     reward: str | None = None,
@@ -388,7 +378,7 @@ def _is_limit(cell: object, _: object) -> bool:
 
 
 # {column: (why a row is not a free choice of the policy, whether that is so by its cell and its arm)}
-SERVICE_FILTERS: dict[str, tuple[str, Callable[[Any, Any], bool]]] = {
+SERVICE_FILTERS: dict[str, tuple[str, Callable[[object, object], bool]]] = {
     "withdrawn": ("withdrawn before it was shown", lambda cell, _: cell == "true" or cell is True),
     "shown": ("in shadow mode: what was shown was not this policy's choice", lambda cell, arm: cell != arm),
     "only": ("limited by 'only'", _is_limit),
@@ -445,14 +435,14 @@ def _leave_out(table: Columns, is_out: NDArray[np.bool_], why: str) -> Columns:
     return table.keep(~is_out)
 
 
-def read_paths(table: Columns, column: str, ids: Sequence[object], codes: Places) -> dict[Any, tuple[Any, ...]]:
+def read_paths(table: Columns, column: str, ids: Sequence[Name], codes: Places) -> dict[Name, tuple[Name, ...]]:
     """Read each arm's path, a JSON list that ends in the arm; if it has moved, the last row says where it is."""
-    paths: dict[Any, tuple[Any, ...]] = {}
+    paths: dict[Name, tuple[Name, ...]] = {}
     last_row = {int(code): at for at, code in enumerate(codes.tolist()) if code >= 0}
     for code, at in last_row.items():
         cell = table.values[column][at]
         try:
-            names = cell if isinstance(cell, list) else json.loads(cell)
+            names = cell if isinstance(cell, list) else json.loads(str(cell))
             if not isinstance(names, list) or not all(isinstance(name, str | int) for name in names) or not names:
                 raise ValueError
             paths[ids[code]] = (*names[:-1], ids[code])

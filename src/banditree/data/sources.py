@@ -41,7 +41,7 @@ class Columns:
     """The requested columns, whatever they were loaded from, and the problems that were met so far."""
 
     source: str
-    values: Mapping[str, Sequence[Any]]
+    values: Mapping[str, Sequence[object]]
     rows: Sequence[int]  # the number of each row as users count them
     problems: list[Defect] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)  # what was cleaned up
