@@ -11,7 +11,7 @@ import banditree as bt
 from banditree.testing import alike
 
 
-def sample(weights: np.ndarray, n: int, seed: int) -> Counter[object]:
+def sample(weights: np.ndarray, n: int, seed: int) -> Counter[str | int]:
     return Counter(np.random.default_rng(seed).choice(len(weights), n, p=weights / weights.sum()).tolist())
 
 
@@ -25,8 +25,8 @@ def test_samples_of_one_distribution_are_alike(arms: int, n: int) -> None:
 
 @pytest.mark.parametrize("picks", [3, 10, 30])
 def test_arms_chosen_seldom_can_differ(picks: int) -> None:
-    one = Counter[object](dict.fromkeys(range(40), picks))
-    two = Counter[object](dict.fromkeys(range(40, 80), picks))
+    one = Counter[str | int](dict.fromkeys(range(40), picks))
+    two = Counter[str | int](dict.fromkeys(range(40, 80), picks))
     assert not alike(one, two)
 
 
@@ -41,5 +41,5 @@ def test_clusters_differ_where_no_arm_does() -> None:
 
 
 def test_two_arms_that_differ_clearly() -> None:
-    assert not alike(Counter[object]({0: 70, 1: 10}), Counter[object]({0: 10, 1: 70}))
-    assert alike(Counter[object](), Counter[object]())
+    assert not alike(Counter[str | int]({0: 70, 1: 10}), Counter[str | int]({0: 10, 1: 70}))
+    assert alike(Counter[str | int](), Counter[str | int]())

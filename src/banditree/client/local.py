@@ -8,18 +8,19 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from email.message import Message
 from math import isfinite
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 from urllib.parse import quote
 
 import numpy as np
 
 from banditree.base import files
+from banditree.base.files import JsonObject
 from banditree.base.words import count
 from banditree.client.remote import NOT_MODIFIED, RETRIED, Caller, ServiceError, pause, plain
 from banditree.client.spool import Spool
@@ -32,6 +33,7 @@ from banditree.policy.state import hold
 from banditree.service import choosing
 from banditree.service.events import iso, new_id, now
 from banditree.service.settings import ITEM, RANDOM, Settings
+from banditree.tree.build import Name
 
 FOLLOW_SECONDS = 0.5  # between two looks whether the policy has changed
 REST = 20  # times as long as it took to load the policy, before it is loaded again
@@ -59,9 +61,9 @@ class Draws:
 
     def forget(self) -> None:
         """Draw again: a forked process must not use what its parent will."""
-        self._drawn: list[Any] = []
+        self._drawn: list[Name] = []
         self._n = 1  # to be drawn next
-        self._known: dict[Any, Decision] = {}
+        self._known: dict[object, Decision] = {}
 
     def decide(self, context: object = None, *, only: object = None, exclude: object = None) -> Decision:
         if context is not None or only is not None or exclude is not None or self.dim is not None:
@@ -97,7 +99,7 @@ class Standing:
     control: Draws | None
 
     @classmethod
-    def of(cls, name: str, event: int, about: Mapping[str, Any], data: bytes, control: bytes) -> Standing:
+    def of(cls, name: str, event: int, about: JsonObject, data: bytes, control: bytes) -> Standing:
         settings = Settings(**about["settings"])
         features = None if settings.features is None else Features.from_dict(settings.features)
         draws = Draws(from_bytes(data)), Draws(from_bytes(control)) if control else None
@@ -143,7 +145,7 @@ class Local:
         self.folder = Path(folder) / quote(experiment, safe="")
         self.refused = 0  # decisions and rewards that the service refused, which are in refused.ndjson in the folder
         self._caller = Caller(url, token, experiment, timeout)
-        self._recent: dict[str, tuple[int, bool, dict[str, Any]]] = {}  # unit -> its last decision
+        self._recent: dict[str, tuple[int, bool, JsonObject]] = {}  # unit -> its last decision
         self._tags: dict[str, str] = {}  # of the policies, by group
         self._bytes: dict[str, bytes] = {}  # the policies themselves
         self._problems: dict[str, str] = {}  # by what is being done
@@ -165,11 +167,11 @@ class Local:
         self,
         *,
         unit: str | None = None,
-        context: Mapping[str, Any] | Sequence[float] | None = None,
+        context: Mapping[str, object] | Sequence[float] | None = None,
         only: Sequence[str] | None = None,
         exclude: Sequence[str] | None = None,
         k: int = 1,
-    ) -> dict[str, Any]:
+    ) -> JsonObject:
         """Decide. Returns what the service would have answered: id, arm, arms, path, propensity, steps, group, at.
 
         Parameters
@@ -203,7 +205,7 @@ class Local:
         low, high = self._standing.policy.policy.support
         if not (isfinite(value) and low <= value <= high):
             raise InvalidValue(f"reward {reward!r} of the decision {id!r} is outside [{low:g}, {high:g}]")
-        row: dict[str, Any] = {"id": id, "reward": value, "at": iso(now())}
+        row: JsonObject = {"id": id, "reward": value, "at": iso(now())}
         with self._deciding:
             self._append(REWARD, row if position is None else row | {"position": position})
 
@@ -254,7 +256,7 @@ class Local:
 
     # Deciding
 
-    def _append(self, kind: bytes, row: Mapping[str, Any]) -> None:
+    def _append(self, kind: bytes, row: JsonObject) -> None:
         self._check_open()
         try:
             line = kind + _write(row).encode() + b"\n"
@@ -270,13 +272,13 @@ class Local:
         if self._is_closed:
             raise InvalidValue("this client was closed; make another one")
 
-    def _kept(self, standing: Standing, unit: str, request: Mapping[str, Any], at: int) -> dict[str, Any] | None:
+    def _kept(self, standing: Standing, unit: str, request: JsonObject, at: int) -> JsonObject | None:
         """Return the last decision of a unit if it keeps it, as in the service."""
         made_at, was_paused, answer = self._recent.get(unit, (0, False, {}))
         is_fresh = at - made_at <= (standing.settings.sticky or 0) * 1e6 and was_paused == standing.is_paused
         return dict(answer) if answer and is_fresh and choosing.keeps(standing, answer["arms"], request) else None
 
-    def _remember(self, unit: str, made: tuple[int, bool, dict[str, Any]], sticky: int) -> None:
+    def _remember(self, unit: str, made: tuple[int, bool, JsonObject], sticky: int) -> None:
         self._recent.pop(unit, None)
         self._recent[unit] = made[0], made[1], dict(made[2])
         while (first := next(iter(self._recent))) != unit and self._recent[first][0] < made[0] - sticky:
@@ -453,9 +455,11 @@ def _after_fork(client: Local | None) -> None:
         client._restart()
 
 
-def _request(unit: Any, context: Any, only: Any, exclude: Any, k: Any) -> dict[str, Any]:
+def _request(
+    unit: object, context: object, only: Iterable[object] | None, exclude: Iterable[object] | None, k: object
+) -> JsonObject:
     """Return the fields of a request that are given, as the service takes them."""
-    request: dict[str, Any] = {}
+    request: JsonObject = {}
     if context is not None:
         request["context"] = dict(context) if isinstance(context, Mapping) else np.asarray(context).tolist()
     for name, arms in (("only", only), ("exclude", exclude)):
@@ -474,8 +478,8 @@ def _request(unit: Any, context: Any, only: Any, exclude: Any, k: Any) -> dict[s
     return request
 
 
-def _row(answer: Mapping[str, Any], request: dict[str, Any], event: int) -> dict[str, Any]:
+def _row(answer: JsonObject, request: JsonObject, event: int) -> JsonObject:
     """Return what is reported of a decision."""
     names = ("id", "arm", "propensity", "propensity_overall", "steps", "group", "at", "propensities")
-    row: dict[str, Any] = {name: answer[name] for name in names if name in answer}
+    row: JsonObject = {name: answer[name] for name in names if name in answer}
     return row | request | {"event": event} | ({"arms": answer["arms"]} if len(answer["arms"]) > 1 else {})

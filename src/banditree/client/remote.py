@@ -24,6 +24,7 @@ from urllib.parse import quote
 from urllib.request import ProxyHandler, Request, build_opener
 from uuid import uuid4
 
+from banditree.base.files import JsonObject
 from banditree.errors import BanditreeError, InvalidValue
 
 NOT_MODIFIED = 304
@@ -112,12 +113,12 @@ class Client(Caller):
         self,
         *,
         unit: str | None = None,
-        context: Mapping[str, Any] | Sequence[float] | None = None,
+        context: Mapping[str, object] | Sequence[float] | None = None,
         only: Sequence[str] | None = None,
         exclude: Sequence[str] | None = None,
         k: int | None = None,
         id: str | None = None,  # noqa: A002
-    ) -> dict[str, Any]:
+    ) -> JsonObject:
         """Ask for a decision. Returns the service's answer: id, arm, arms, path, propensity, steps, group, at.
 
         Parameters
@@ -145,7 +146,7 @@ class Client(Caller):
         """Say that somebody saw what was decided, for experiments with ``--exposure``."""
         return str(self._ask("POST", f"/decisions/{quote(id, safe='')}/exposure", {})["status"])
 
-    def look_up(self, id: str) -> dict[str, Any]:  # noqa: A002
+    def look_up(self, id: str) -> JsonObject:  # noqa: A002
         """Look up a decision and its reward."""
         return self._ask("GET", f"/decisions/{quote(id, safe='')}")
 
@@ -159,26 +160,26 @@ class Client(Caller):
         add: Mapping[str, Sequence[str]] | None = None,
         move: Mapping[str, Sequence[str]] | None = None,
         remove: Sequence[str] = (),
-    ) -> dict[str, Any]:
+    ) -> JsonObject:
         """Add, move and remove arms: all of them, or none. Repeating a request that was carried out is not an error."""
         return self._ask("POST", "/arms", {"add": add, "move": move, "remove": remove})
 
-    def tree(self) -> list[dict[str, Any]]:
+    def tree(self) -> list[JsonObject]:
         """Return the nodes of the tree, with what was learned."""
-        nodes: list[dict[str, Any]] = self._ask("GET", "/tree")["nodes"]
+        nodes: list[JsonObject] = self._ask("GET", "/tree")["nodes"]
         return nodes
 
-    def report(self) -> dict[str, Any]:
+    def report(self) -> JsonObject:
         """Return what the experiment is worth: the groups, the lift with its interval, and what is left to gain."""
         return self._ask("GET", "/report")
 
-    def _ask(self, method: str, path: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
+    def _ask(self, method: str, path: str, body: JsonObject | None = None) -> JsonObject:
         """Send a request, without what is None in its body, and again if there is no answer; return the answer."""
         given = None if body is None else {what: value for what, value in body.items() if value is not None}
         data = None if given is None else json.dumps(given, default=plain).encode()
         for attempt in range(self.retries + 1):
             try:
-                answer: dict[str, Any] = json.loads(self.send(method, path, data).body)
+                answer: JsonObject = json.loads(self.send(method, path, data).body)
                 return answer
             except ValueError:
                 failed = ServiceError(f"{self.url} did not answer with JSON", None)
@@ -196,7 +197,7 @@ def pause(attempt: int) -> float:
     return min(MAX_WAIT_SECONDS, 0.1 * 2.0 ** min(attempt, 30)) * random.uniform(0.5, 1.0)
 
 
-def plain(value: Any) -> Any:
+def plain(value: Any) -> object:
     """Convert a mapping, a sequence or a number of another kind than JSON knows."""
     if isinstance(value, Mapping):
         return dict(value)

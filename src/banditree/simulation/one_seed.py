@@ -41,10 +41,10 @@ class PlayedPolicies:
     """Remembers which policies have played, since each may play once. Keeps none alive; a pickled copy is empty."""
 
     def __init__(self) -> None:
-        self._played: WeakValueDictionary[int, Any] = WeakValueDictionary()
+        self._played: WeakValueDictionary[int, object] = WeakValueDictionary()
         self._lock = Lock()
 
-    def first_time(self, policy: Any) -> bool:
+    def first_time(self, policy: object) -> bool:
         """Say whether it has not played yet: always True for an object that allows no weak reference."""
         with self._lock, suppress(TypeError):
             if self._played.get(id(policy)) is policy:
@@ -52,7 +52,7 @@ class PlayedPolicies:
             self._played[id(policy)] = policy
         return True
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[object, ...]:
         return PlayedPolicies, ()
 
 
@@ -145,7 +145,7 @@ class SeedPlan:
         truth = instance.means if instance.theta is None else instance.theta
         assert truth is not None
         parameter = getattr(instance.rewards, "concentration", getattr(instance.rewards, "sd", 0.0))
-        changes: dict[str, Any] = {}
+        changes: dict[str, object] = {}
         if isinstance(instance, DriftingInstance):
             changes = {"every": instance.every, "next_truth": instance.truth}
         players, runs = [], []
@@ -229,7 +229,7 @@ def _is_built_in(instance: object) -> TypeGuard[Instance | DriftingInstance]:
     return type(instance) is Instance and type(instance.rewards) in (Bernoulli, Bounded, Clicks, Gaussian, Uniform)
 
 
-def _check_fit(who: str, policy: Any, instance: object) -> None:
+def _check_fit(who: str, policy: object, instance: object) -> None:
     """Check before the run that a policy of this package can play this instance."""
     if not isinstance(policy, Policy) or not isinstance(instance, Instance | DriftingInstance):
         return

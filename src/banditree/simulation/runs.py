@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditree.base import words
-from banditree.base.arrays import Floats
+from banditree.base.arrays import Array, Floats
 from banditree.base.intervals import chance_below, student_interval
 from banditree.base.result import Result
 from banditree.base.tables import Table, frame
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from banditree.base.document import Document, Note, Picture
 
 Ints = NDArray[np.int64]
-Built = tuple[str, Mapping[str, Any]]  # a policy's class, and the numbers and texts among its parameters
+Built = tuple[str, Mapping[str, object]]  # a policy's class, and the numbers and texts among its parameters
 
 BY_POLICY = (
     *("regret", "engine", "evaluations", "seconds", "clusters", "plays", "built", "replicates"),
@@ -142,7 +142,7 @@ class Runs(Result):
     cluster_traces: Mapping[str, Sequence[Mapping[Name, Ints]]] = field(default_factory=dict)
     # {policy: {top cluster: (times,)} for each seed}; these three with simulate(..., traces=True)
     simple_regret: Mapping[str, Floats] = field(default_factory=dict)  # {policy: (seeds, times)}
-    made: Mapping[str, Any] = field(default_factory=dict)  # rng, delay, batch and version; `about` has it all
+    made: Mapping[str, object] = field(default_factory=dict)  # rng, delay, batch and version; `about` has it all
 
     @classmethod
     def gather(
@@ -197,7 +197,7 @@ class Runs(Result):
         )
 
     @property
-    def about(self) -> dict[str, Any]:
+    def about(self) -> dict[str, object]:
         """What the runs were made with: rng, delay, batch, horizon, problem, version. Joining what differs is refused.
 
         >>> import banditree as bt
@@ -451,12 +451,12 @@ class Runs(Result):
         return files.read_runs(cls, path)
 
 
-def _stacked(runs: Mapping[str, list[Run]], name: str) -> dict[str, Any]:
+def _stacked(runs: Mapping[str, list[Run]], name: str) -> dict[str, Array]:
     """Return an array with one row per seed of every policy, where all seeds have one and these have the same shape."""
-    found = {policy: [getattr(run, name) for run in of_policy] for policy, of_policy in runs.items()}
+    by_policy = {policy: [getattr(run, name) for run in of_policy] for policy, of_policy in runs.items()}
     return {
         policy: np.array(rows)
-        for policy, rows in found.items()
+        for policy, rows in by_policy.items()
         if all(row is not None and row.shape == rows[0].shape for row in rows)
     }
 
@@ -465,7 +465,7 @@ def _count_replicates(regret: Mapping[str, Floats]) -> dict[str, int]:
     return {name: values.shape[1] for name, values in regret.items()}
 
 
-def made_notes(made: Mapping[str, Any]) -> list[Note]:
+def made_notes(made: Mapping[str, object]) -> list[Note]:
     """Return a note that says what runs were made with, if that is known."""
     from banditree.base.document import Note
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from banditree.base.document import Document
 
 RESERVED = ("policy", "seed", "regret", "mean", "sd", "se", "interval")  # columns, so not names of parameters
+Point = Mapping[str, Any]  # a combination, {parameter: value}
 Series = tuple[list[float], list[float], list[float]]  # x, mean and sd of each point
 
 
@@ -81,8 +82,8 @@ def sweep(
 class Sweep(Result):
     """Runs of the same policies for every combination of some parameters. Printing shows the table."""
 
-    grid: Mapping[str, Sequence[Any]]  # {parameter: its values}
-    points: tuple[Mapping[str, Any], ...]  # every combination, {parameter: value}, the last parameter fastest
+    grid: Mapping[str, Sequence[object]]  # {parameter: its values}
+    points: tuple[Point, ...]  # every combination, the last parameter fastest
     runs: tuple[Runs, ...]  # of each combination
 
     def table(self) -> Table:
@@ -113,7 +114,7 @@ class Sweep(Result):
         ]
 
     @property
-    def about(self) -> dict[str, Any]:
+    def about(self) -> dict[str, object]:
         """What the sweep was made with: rng, delay, batch, version, horizon, and the problem of every combination."""
         return self.runs[0].about | {"problem": [runs.problem for runs in self.runs]}
 
@@ -173,14 +174,17 @@ class Sweep(Result):
         titles = [
             ", ".join(f"{name} = {value}" for name, value in zip(others, values, strict=True)) for values in panels
         ]
-        words: dict[str, Any] = {
-            "x_label": x,
-            "y_label": f"cumulative regret at T = {int(self.runs[0].times[-1]):,} (reward)",
-            "seeds": len(self.runs[0].seeds),
-            "band": band,
-            "log": log,
-        }
-        return plots.panels(list(panels.values()), titles=titles, ticks=ticks, **words, **options)
+        return plots.panels(
+            list(panels.values()),
+            titles=titles,
+            ticks=ticks,
+            x_label=x,
+            y_label=f"cumulative regret at T = {int(self.runs[0].times[-1]):,} (reward)",
+            seeds=len(self.runs[0].seeds),
+            band=band,
+            log=log,
+            **options,
+        )
 
     def document(self) -> Document:
         from banditree.base.document import Document, Picture
@@ -199,7 +203,7 @@ class Sweep(Result):
     def facts(self) -> dict[str, object]:
         return {"grid": self.grid, "about": self.about, "table": self.table()}
 
-    def _finals(self) -> Iterator[tuple[Mapping[str, Any], str, OverSeeds]]:
+    def _finals(self) -> Iterator[tuple[Point, str, OverSeeds]]:
         """Yield every combination and policy with its regret at the horizon."""
         for point, runs in zip(self.points, self.runs, strict=True):
             for policy, regret in runs.regret.items():

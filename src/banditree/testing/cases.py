@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from inspect import Parameter, signature
@@ -11,15 +11,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from banditree.base.arrays import Array, Floats
 from banditree.errors import BanditreeError
 from banditree.policy import Policy
 from banditree.policy.state import state_of
 from banditree.tree import Tree
+from banditree.tree.build import Name
 
 DEVIATIONS = 5.5  # standard deviations beyond which a difference is not chance
 
 
-def alike(one: Counter[Hashable], two: Counter[Hashable], tree: Tree | None = None) -> bool:
+def alike(one: Counter[Name], two: Counter[Name], tree: Tree | None = None) -> bool:
     """Say whether two samples of equal size may come from the same distribution.
 
     They are compared arm by arm, by top clusters of ``tree``, and in total over all arms, because many small
@@ -37,7 +39,7 @@ def alike(one: Counter[Hashable], two: Counter[Hashable], tree: Tree | None = No
     return _close(counts) and _close(np.array(by_cluster, float).reshape(-1, 2))
 
 
-def fits(seen: Counter[Hashable], chance: Mapping[Hashable, float], tree: Tree) -> bool:
+def fits(seen: Counter[Name], chance: Mapping[Name, float], tree: Tree) -> bool:
     """Say whether a sample of independent choices may come from these probabilities, by arm and by top cluster.
 
     Among n choices the number of those with probability p differs from n p by more than d with probability at most
@@ -80,9 +82,9 @@ class LawBroken(BanditreeError, AssertionError):
 
 
 class Play(NamedTuple):
-    arm: Any
+    arm: Name
     reward: float
-    context: Any
+    context: object
 
 
 @dataclass(frozen=True)
@@ -93,8 +95,8 @@ class Case:
     factory: Callable[..., Any]
     tree: Tree
     dim: int | None
-    rng: Any
-    load: Callable[..., Any] | None
+    rng: np.random.Generator
+    load: Callable[..., object] | None
     required: bool = False  # a missing method is an error
 
     def policy(self, seed: int = 0, tree: Tree | None = None, events: Iterable[Play] = ()) -> Any:
@@ -117,7 +119,7 @@ class Case:
 
         return make
 
-    def context(self) -> Any:
+    def context(self) -> Floats | None:
         """Draw a context near (1, ..., 1), so that a reward means about the same in all contexts; None without them."""
         return None if self.dim is None else 1 + 0.2 * self.rng.standard_normal(self.dim)
 
@@ -164,11 +166,12 @@ class Case:
             raise LawBroken(f"law broken: {self.law}. {what} (on {self.tree!r})")
 
 
-def choose(policy: Any, context: object = None, **limits: object) -> Any:
-    return policy.choose(**keyword(context), **limits)
+def choose(policy: Any, context: object = None, **limits: object) -> Name:
+    arm: Name = policy.choose(**keyword(context), **limits)
+    return arm
 
 
-def keyword(context: object) -> dict[str, Any]:
+def keyword(context: object) -> dict[str, object]:
     """Return the context as a keyword argument, if there is one."""
     return {} if context is None else {"context": context}
 
@@ -177,7 +180,7 @@ def update(policy: Any, event: Play) -> None:
     policy.update(event.arm, event.reward, **keyword(event.context))
 
 
-def choose_many(policy: Any, n: int, context: Any, **limits: Any) -> list[Any]:
+def choose_many(policy: Any, n: int, context: Floats | None, **limits: object) -> list[Name]:
     more = {} if context is None else {"contexts": np.tile(context, (n, 1))}
     return list(policy.choose_many(n, **more, **limits))
 
@@ -188,7 +191,7 @@ def update_many(policy: Any, events: Sequence[Play]) -> None:
     policy.update_many(list(arms), list(rewards), **more)
 
 
-def beliefs(policy: object) -> dict[str, Any] | None:
+def beliefs(policy: object) -> dict[str, Array] | None:
     """Copy all arrays of a policy of this package; None for other policies, whose choices are compared instead."""
     if not isinstance(policy, Policy):
         return None

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from operator import methodcaller
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
+from banditree.base.arrays import Floats
 from banditree.beliefs import BELIEFS
 from banditree.errors import InvalidType
 from banditree.policy import Policy
@@ -35,6 +36,9 @@ from banditree.testing.cases import (
     update_many,
 )
 from banditree.tree import Tree
+from banditree.tree.build import Name
+
+Value = TypeVar("Value")
 
 
 def returns_an_arm(case: Case) -> None:
@@ -161,7 +165,7 @@ def bad_rewards_change_nothing(case: Case) -> None:
     same_beliefs(case, case.maker(events), case.maker(events, learn_and_choose), what)
 
 
-def _run(case: Case, policy: object, tree: Tree, contexts: Sequence[object]) -> list[Any]:
+def _run(case: Case, policy: object, tree: Tree, contexts: Sequence[object]) -> list[Name]:
     """Run a policy with rewards that depend only on the position of the arm and the time."""
     arms = []
     for time, context in enumerate(contexts):
@@ -172,21 +176,21 @@ def _run(case: Case, policy: object, tree: Tree, contexts: Sequence[object]) -> 
     return arms
 
 
-def _choose_often(policy: object, context: object) -> None:
+def _choose_often(policy: object, context: Floats | None) -> None:
     for _ in range(40):
         choose(policy, context)
     if hasattr(policy, "choose_many"):
         choose_many(policy, 40, context)
 
 
-def _with_siblings(tree: Tree) -> Any:
+def _with_siblings(tree: Tree) -> Name:
     """Return an arm that is not alone in its cluster, if there is one, so that removing it leaves the cluster."""
     above = [path[:-1] for path in tree.paths()]
     often = Counter(above)
     return max(zip(tree.arms, above, strict=True), key=lambda pair: often[pair[1]])[0]
 
 
-def _loader(policy: Any) -> Callable[..., object] | None:
+def _loader(policy: object) -> Callable[..., object] | None:
     """Return a function that loads a policy of this package, with its belief and rule if they are the user's own."""
     if not isinstance(policy, Policy):
         return None
@@ -195,9 +199,9 @@ def _loader(policy: Any) -> Callable[..., object] | None:
     return lambda path, rng: load(path, rng=rng, belief=belief, rule=rule)
 
 
-Limits = dict[str, Any]
+Limits = dict[str, object]
 
-METHODS: dict[str, Callable[[Any, Any, Limits], list[Any]]] = {
+METHODS: dict[str, Callable[[Any, Floats | None, Limits], list[Name]]] = {
     "choose": lambda policy, context, limits: [choose(policy, context, **limits) for _ in range(5)],
     "choose_many": lambda policy, context, limits: choose_many(policy, 20, context, **limits),
     "slate": lambda policy, context, limits: list(policy.slate(1, **keyword(context), **limits)),
@@ -266,7 +270,7 @@ def propensities_match(case: Case) -> None:
             for how, limits in ways.items():
                 limited = np.asarray(policy.propensities(**keyword(context), **limits))
                 _check_chance(case, limited, [tree.position(arm) for arm in allowed], f"propensities with {how}")
-            left: dict[Hashable, float] = dict(zip(tree.arms, limited.tolist(), strict=True))
+            left: dict[Name, float] = dict(zip(tree.arms, limited.tolist(), strict=True))
             seen = Counter(choose(policy, context, **limits) for _ in range(DRAWS))
             case.demand(
                 fits(seen, left, tree), f"with {how} propensities are {_excerpt(left)}, choices {_excerpt(seen)}"
@@ -334,7 +338,7 @@ def _limits(case: Case) -> Iterator[tuple[set[object], dict[str, Limits]]]:
         )
 
 
-def _compute(case: Case, compute: Callable[[], object]) -> Any:
+def _compute(case: Case, compute: Callable[[], Value]) -> Value | None:
     """Return the result, or None if the policy says that it cannot compute it."""
     try:
         return compute()
@@ -343,7 +347,7 @@ def _compute(case: Case, compute: Callable[[], object]) -> Any:
         return None
 
 
-def _check_chance(case: Case, chance: object, allowed: Any, what: str) -> None:
+def _check_chance(case: Case, chance: object, allowed: Iterable[int], what: str) -> None:
     chance = np.asarray(chance)
     case.demand(chance.shape == (case.tree.n_arms,), f"{what} have shape {chance.shape}")
     case.demand(bool((chance >= 0).all()), f"{what} are not all 0 or more")
@@ -352,7 +356,7 @@ def _check_chance(case: Case, chance: object, allowed: Any, what: str) -> None:
     case.demand(not others.any(), f"{what} are above 0 for an arm that is not allowed")
 
 
-def _check_decision(case: Case, policy: object, decision: Any, chance: dict[Any, float]) -> None:
+def _check_decision(case: Case, policy: object, decision: Any, chance: Mapping[Name, float]) -> None:
     expected = chance[decision.arm]
     same = abs(decision.propensity - expected) <= 1e-9 + 1e-6 * expected
     case.demand(same, f"decide gave {decision.arm!r} a propensity of {decision.propensity}, propensities() {expected}")
@@ -366,7 +370,7 @@ def _check_decision(case: Case, policy: object, decision: Any, chance: dict[Any,
         case.demand(fits, f"decide gave steps of product {product} and a propensity of {decision.propensity}")
 
 
-def _excerpt(numbers: Any) -> str:
+def _excerpt(numbers: Mapping[Name, float]) -> str:
     """Format the first few numbers, for an error message."""
     shown = ", ".join(f"{arm!r}: {number:.4g}" for arm, number in list(numbers.items())[:8])
     return f"{{{shown}{', ...' if len(numbers) > 8 else ''}}}"
