@@ -283,7 +283,7 @@ def test_every_figure_of_the_paper_is_drawn_and_nothing_overlaps(name: str, vari
         assert set(shown) == set(settings[0].policies)
         assert len({line.get_color() for line in shown.values()}) == len(shown)
     elif figure.kind == "sweep":
-        shown = {bars.get_label(): bars[0] for bars in ax.containers}
+        shown = {str(bars.get_label()): bars[0] for bars in ax.containers}
         assert set(shown) == ({s.line for s in settings} if name == "1f" else set(settings[0].policies))
         assert len({line.get_color() for line in shown.values()}) == len(shown)
         for label, line in shown.items():

@@ -16,7 +16,7 @@ from banditree.tree import Tree
 if TYPE_CHECKING:
     from banditree.adapters.coba_learner import CobaLearner
 
-Path = Callable[[Any], Sequence[Any]]
+Path = Callable[[Any], Sequence[object]]
 
 
 def coba(factory: Factory, path: Path | None = None, *, rng: Seed = None) -> CobaLearner:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from numbers import Real
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,7 +65,7 @@ class GrowingPolicy:
             self.policy.add_arms(new)
         return self.policy
 
-    def vector(self, context: object) -> Any:
+    def vector(self, context: object) -> object:
         """Return a context as this policy takes it: a vector, or None if it takes none."""
         if self.policy.dim is None:
             return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from typing import Any
 
 from river import bandit
@@ -13,6 +13,8 @@ from banditree.policy.factories import Factory, asks_for_dim
 from banditree.stream import Seed
 from banditree.tree import Tree
 from banditree.tree.build import Name
+
+Context = Mapping[Hashable, object]  # {feature: value}
 
 
 class _Adapted(bandit.base.Policy):
@@ -30,7 +32,7 @@ class _Adapted(bandit.base.Policy):
         """The policy, with its beliefs. There is none before the first decision."""
         return self._growing.policy
 
-    def _choose(self, arm_ids: Iterable[Name], context: Mapping[Any, Any] | None) -> Name:
+    def _choose(self, arm_ids: Iterable[Name], context: Context | None) -> Name:
         policy = self._growing.offer({}, context)
         arms = list(arm_ids)
         only = None if arms == list(policy.tree.arms) else arms
@@ -43,7 +45,7 @@ class RiverPolicy(_Adapted):
     def _pull(self, arm_ids: Iterable[Name]) -> Name:
         return self._choose(arm_ids, None)
 
-    def update(self, arm_id: Name, *reward_args: Any, **reward_kwargs: Any) -> None:
+    def update(self, arm_id: Name, *reward_args: float, **reward_kwargs: object) -> None:
         """Learn from the reward of an arm, which river's table of arms counts too."""
         self._growing.update(arm_id, reward_args[0], None)
         super().update(arm_id, *reward_args, **reward_kwargs)  # type: ignore[no-untyped-call]
@@ -52,10 +54,10 @@ class RiverPolicy(_Adapted):
 class ContextualRiverPolicy(_Adapted, bandit.base.ContextualPolicy):
     """The same for policies with contexts, which river holds as {feature: value}."""
 
-    def _pull(self, arm_ids: Iterable[Name], context: Mapping[Any, Any]) -> Name:  # type: ignore[override]
+    def _pull(self, arm_ids: Iterable[Name], context: Context) -> Name:  # type: ignore[override]
         return self._choose(arm_ids, context)
 
-    def update(self, arm_id: Name, context: Mapping[Any, Any], *reward_args: Any, **reward_kwargs: Any) -> None:
+    def update(self, arm_id: Name, context: Context, *reward_args: float, **reward_kwargs: object) -> None:
         """Learn from the reward of an arm in a context, which river's table of arms counts too."""
         self._growing.update(arm_id, reward_args[0], context)
         super().update(arm_id, context, *reward_args, **reward_kwargs)  # type: ignore[no-untyped-call]

@@ -28,7 +28,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -119,7 +118,7 @@ class Posterior:
         """The variance of one reward, given its mean."""
         return np.asarray(mean * (1 - mean) if self.sd is None else np.full(np.shape(mean), self.sd**2))
 
-    def _noise(self, phi: Any, n: Any) -> Any:
+    def _noise(self, phi: Floats, n: Floats) -> Floats:
         """c: the variance of a rate around its parent's mean, in units of `_unit`."""
         return phi + ((1 - phi) if self.sd is None else 1) / n
 
@@ -168,8 +167,8 @@ class Posterior:
     @cached_property
     def _all(self) -> Siblings:
         """How all arms lie beside each other; the scale of every level's spread."""
-        found = siblings(self.plays, self.totals, None if self.sd is None else self.sd**2)
-        return found or Siblings(self._overall, FEW_SPREAD, FEW_SPREAD)
+        estimate = siblings(self.plays, self.totals, None if self.sd is None else self.sd**2)
+        return estimate or Siblings(self._overall, FEW_SPREAD, FEW_SPREAD)
 
     @property
     def _max_spread(self) -> float:

@@ -113,7 +113,7 @@ class LogOptions:
         columns: dict[str, Any] = {"arm": self.arm, "reward": self.reward, "propensity": self.propensity}
         return self._watched(read_log(source, **columns, context=context, time=self.time, fold=self.fold))
 
-    def _open(self) -> Any:
+    def _open(self) -> object:
         """Return the file, or what DuckDB opens."""
         engine = choice("--engine", self.engine, (AUTO, DUCKDB, MEMORY))
         if engine == DUCKDB or (engine == AUTO and is_lake(self.log)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from banditree import __version__
 from banditree.cli.exits import exit_on_error, replace_unprintable
@@ -44,7 +44,7 @@ def application() -> typer.Typer:
             typer.echo(f"banditree {__version__}, {_engine()}")
             raise typer.Exit
 
-    option: Any = typer.Option(
+    option = typer.Option(
         False, "--version", callback=show_version, is_eager=True, help="Show the version and the engine."
     )
 

@@ -17,6 +17,7 @@ from typer.core import TyperCommand, TyperGroup
 from banditree import plots
 from banditree.base.document import Document
 from banditree.base.files import write_whole
+from banditree.base.result import Result
 from banditree.base.words import UNSEEN
 from banditree.catalogue.items import Catalogue
 from banditree.catalogue.read import WAYS, read_catalogue
@@ -32,10 +33,10 @@ STYLES = {"": "", "headline": "bold", "title": "bold blue", "header": "dim", "co
 CATALOGUE, SIMULATION, OUTPUT = "Catalogue", "Simulation", "Output"  # boxes of the help
 
 
-def at_least(low: int) -> Callable[[Any], int]:
+def at_least(low: int) -> Callable[[str | float], int]:
     """Make a parser of whole numbers, at least ``low``, written as 100000, 100_000 or 1e5."""
 
-    def parse(text: Any) -> int:
+    def parse(text: str | float) -> int:
         try:
             value = int(text)
         except ValueError:
@@ -52,7 +53,7 @@ def at_least(low: int) -> Callable[[Any], int]:
     return parse
 
 
-def option(flag: str, metavar: str | None, text: str, box: str | None = None, **more: Any) -> Any:
+def option(flag: str, metavar: str | None, text: str, box: str | None = None, **more: Any) -> object:
     """Describe an option; ``box`` is the part of the help that it stands in."""
     return typer.Option(flag, metavar=metavar, help=text, rich_help_panel=box, **more)
 
@@ -152,7 +153,7 @@ class Output:
             if curves:
                 plots.style.library()
 
-    def show(self, result: Any, document: Document | None = None) -> None:
+    def show(self, result: Result, document: Document | None = None) -> None:
         """Print the result as JSON, or its document as text: with --quiet, its essential lines."""
         if self.as_json:
             text = json.dumps(result.to_dict(), indent=2, ensure_ascii=not can_write_unicode(sys.stdout))
@@ -164,7 +165,7 @@ class Output:
         for style, line in lines:
             console.print(Text(line, style=STYLES[style]), no_wrap=True, overflow="ignore", crop=False)
 
-    def write_page(self, result: Any, source: Path) -> None:
+    def write_page(self, result: Result, source: Path) -> None:
         """Write the page, if it was asked for."""
         if self.html is not None:
             write_whole(self.html, [result.to_html(title=source.name).encode()])
@@ -194,7 +195,9 @@ class PlainCommand(_PlainFlags, TyperCommand):
 class PlainGroup(_PlainFlags, TyperGroup):
     """The command line itself, a group of commands. A usage error is one sentence on stderr, and exit code 2."""
 
-    def main(self, args: Sequence[str] | None = None, *_: Any, standalone_mode: bool = True, **options: Any) -> Any:
+    def main(
+        self, args: Sequence[str] | None = None, *_: object, standalone_mode: bool = True, **options: Any
+    ) -> object:
         given = sys.argv[1:] if args is None else args
         try:
             result = super().main(args if given else ["--help"], standalone_mode=False, **options)

@@ -71,12 +71,12 @@ class Estimator:
 
     def form(self, rows: LogRows) -> Form:
         """Return the scores of rows or of groups of rows."""
-        found = self.scores(rows)
-        if isinstance(found, Form):
-            return found
+        scores = self.scores(rows)
+        if isinstance(scores, Form):
+            return scores
         if rows.groups.inside is not None:
             raise InvalidValue(f"{self.label} has scores per row, and this log is known by sums; read it into memory")
-        return Form(found)
+        return Form(scores)
 
     def choices(self, rows: LogRows) -> list[Self]:
         """List the settings that SLOPE chooses from if none is given, in order of growing bias."""

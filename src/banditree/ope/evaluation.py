@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass, field, replace
 from functools import cached_property
 from statistics import NormalDist
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from banditree.ope.rows import LogRows, find_tree, prepare_rows, propensities_ch
 from banditree.ope.sums import REWARD, WEIGHT, Form, Groups
 from banditree.stream import Seed
 from banditree.tree import Tree
+from banditree.tree.build import Name
 
 MAX_ARMS_NAMED = 20  # below a picture
 MAX_UNSUPPORTED = 0.05  # with more of its probability on arms without rows, a target cannot be judged
@@ -132,7 +133,7 @@ class Evaluation(Result):
     estimates: tuple[Estimate, ...]
     logging: Estimate  # the policy that wrote the log: the mean of its rewards
     unsupported: float  # share of the target's probability on arms without rows
-    missing: tuple[Any, ...]  # those arms, the most likely first
+    missing: tuple[Name, ...]  # those arms, the most likely first
     rows: int
     adaptive: bool  # whether rows are weighted because a learning policy wrote the log
     estimated: bool  # whether the propensities were estimated from the log itself

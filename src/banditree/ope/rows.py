@@ -28,6 +28,7 @@ from banditree.ope.sums import (
 )
 from banditree.policy.saving import from_bytes
 from banditree.tree import Tree
+from banditree.tree.build import Name
 
 UNIFORM, ITEM = "uniform", "item:"  # targets by name: every arm equally likely, always the same arm
 SUM_TOLERANCE = 1e-4  # of probabilities, which are often rounded
@@ -198,7 +199,7 @@ class LogRows:
             values = values - growth * inside[:, WEIGHT, PREDICTED] / self.groups.counts
         return Form(values, slopes)
 
-    def unsupported(self) -> tuple[tuple[Any, ...], float]:
+    def unsupported(self) -> tuple[tuple[Name, ...], float]:
         """Find the arms without rows that the target would show, most likely first, and their total probability."""
         share = np.where(self.shown > 0, 0.0, self.target_mean)
         order = np.argsort(-share, kind="stable")[: int((share > 0).sum())]

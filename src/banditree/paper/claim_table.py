@@ -229,7 +229,7 @@ def plays(runs: dict[str, Runs], figure: str, side: str) -> Floats:
     name, _, label = side.partition(" at ")
     if name != "the bound":
         by_seed = runs[label].clusters[name]
-        return np.array([np.mean([n for each, n in found.items() if each != BEST_CLUSTER]) for found in by_seed])
+        return np.array([np.mean([n for each, n in counts.items() if each != BEST_CLUSTER]) for counts in by_seed])
     drawn = instance(figure, label, 0)
     horizon = float(runs[label].times[-1])
     allowed = max(theory.cluster_plays(drawn.tree, _means(drawn)).values()) * (log(horizon) + log(log(horizon)))

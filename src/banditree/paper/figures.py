@@ -17,10 +17,12 @@ from math import isqrt
 from typing import Any
 
 from banditree import ATS, HTS, TS, TSC, UCB1, UCBC, UCT, LinATS, LinTS, LinTSC, LinUCB, LinUCBC, TSMax, problems
+from banditree.base.arrays import Floats
 from banditree.policy.factories import Factory
 from banditree.problems import Problem, functions, sine_kmeans
 from banditree.simulation.simulator import on
 
+Function = Callable[[Floats], Floats]
 DEFAULT = "default"
 OURS = ("ATS", "ATS on Ward's tree", "LinATS")  # policies that are not in the paper
 
@@ -59,7 +61,7 @@ class Figure:
     seeds: int = 0
     seconds: float = 0.0  # about how long a run with the paper's seeds takes on two cores, for the bar
     x_label: str = ""
-    function: Callable[[Any], Any] | None = None  # of a figure of kind "function"
+    function: Function | None = None  # of a figure of kind "function"
 
     @property
     def variants(self) -> dict[str, str]:
@@ -297,7 +299,7 @@ CONTEXTS = (
 # ---------------------------------------------------------------- the appendix: three functions, and regret
 
 
-def _function_figure(name: str, where: str, caption: str, function: Callable[[Any], Any], problem: Problem) -> Figure:
+def _function_figure(name: str, where: str, caption: str, function: Function, problem: Problem) -> Figure:
     return Figure(
         name=name,
         title=f"The function of {where}",

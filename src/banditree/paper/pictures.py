@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from banditree.simulation.runs import Runs
 from banditree.simulation.statistics import over_seeds
 from banditree.simulation.sweeping import Series, add_point
 from banditree.tree import clustering
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 def draw(figure: Figure, variant: str, runs: Mapping[str, Runs], stem: Path) -> tuple[Path, Path]:
@@ -27,7 +30,7 @@ def is_drawn(stem: Path) -> bool:
     return all((stem.parent / f"{stem.name}.{kind}").exists() for kind in ("png", "svg"))
 
 
-def axes(figure: Figure, variant: str, runs: Mapping[str, Runs]) -> Any:
+def axes(figure: Figure, variant: str, runs: Mapping[str, Runs]) -> Axes:
     """Draw a figure, and return its Matplotlib Axes."""
     title = figure.title if variant == DEFAULT else f"{figure.title} ({variant})"
     if figure.kind == "function":
@@ -37,7 +40,7 @@ def axes(figure: Figure, variant: str, runs: Mapping[str, Runs]) -> Any:
     return _sweep(figure, variant, runs, title)
 
 
-def _sweep(figure: Figure, variant: str, runs: Mapping[str, Runs], title: str) -> Any:
+def _sweep(figure: Figure, variant: str, runs: Mapping[str, Runs], title: str) -> Axes:
     lines: dict[str, Series] = {}
     settings = figure.settings(variant)
     for setting in settings:
@@ -55,7 +58,7 @@ def _sweep(figure: Figure, variant: str, runs: Mapping[str, Runs], title: str) -
     )
 
 
-def _function(figure: Figure, title: str) -> Any:
+def _function(figure: Figure, title: str) -> Axes:
     assert figure.function is not None
     parameters = figure.settings()[0].problem.parameters
     n_arms, n_clusters = parameters["n_arms"], parameters["n_clusters"]

@@ -270,7 +270,7 @@ def _tabulate_depths(label: str, runs: Mapping[str, Runs]) -> Grid:
             column = f"L = {depth}" if row.policy == "HTS" else str(row.policy)
             cells.setdefault(n_arms, {})[column] = f"{number(row.mean)} ± {number(row.se)}"
     columns = list(cells[n_arms])  # the last and largest N has every depth
-    rows = [(n, *(found.get(column, "") for column in columns)) for n, found in cells.items()]
+    rows = [(n, *(by_column.get(column, "") for column in columns)) for n, by_column in cells.items()]
     return table(("N", *columns), rows, label=label)
 
 

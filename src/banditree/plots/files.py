@@ -14,7 +14,7 @@ from banditree.plots.style import house_style, library
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-KINDS: dict[str, dict[str, Any]] = {  # options of savefig; without dates, so that the bytes are always the same
+KINDS: dict[str, dict[str, object]] = {  # options of savefig; without dates, so that the bytes are always the same
     "png": {"dpi": 160},
     "svg": {"metadata": {"Date": None}},
     "pdf": {"metadata": {"CreationDate": None}},
@@ -55,7 +55,7 @@ def check(path: Path) -> str:
     return kind
 
 
-def _render(ax: Any, **options: Any) -> bytes:
+def _render(ax: Any, **options: object) -> bytes:
     content = io.BytesIO()
     with house_style(), warnings.catch_warnings():
         if options["format"] == "svg":  # its text stays text, which is drawn with the fonts of whoever looks at it

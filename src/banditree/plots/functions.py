@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,7 +56,7 @@ def _on_a_line(ax: Axes, f: Callable[[Floats], Floats], places: Floats, labels: 
     add_legend(ax)
 
 
-def _on_a_plane(ax: Any, f: Callable[[Floats], Floats], places: Floats, labels: NDArray[np.intp]) -> None:
+def _on_a_plane(ax: Axes, f: Callable[[Floats], Floats], places: Floats, labels: NDArray[np.intp]) -> None:
     side = np.linspace(0.0, 1.0, 201)  # (points,)
     values = f(np.stack(np.meshgrid(side, side), axis=-1))  # (points, points)
     image = ax.imshow(values, extent=(0, 1, 0, 1), origin="lower", cmap="cividis", interpolation="bilinear")
@@ -65,7 +65,7 @@ def _on_a_plane(ax: Any, f: Callable[[Floats], Floats], places: Floats, labels: 
         centre = at.mean(axis=0)
         for x, y in at:
             ax.plot([centre[0], x], [centre[1], y], color="white", linewidth=0.5, alpha=0.7)
-        ax.scatter(*at.T, s=7, color="white", edgecolors=BLACK, linewidths=0.4, zorder=2)
+        ax.scatter(at[:, 0], at[:, 1], s=7, color="white", edgecolors=BLACK, linewidths=0.4, zorder=2)
     ax.grid(visible=False)
     ax.set(xlim=(0, 1), ylim=(0, 1), xlabel="position of the arm x₁", ylabel="x₂")
     ax.figure.colorbar(image, ax=ax, label="expected reward f(x₁, x₂)")

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from os.path import commonprefix
 from textwrap import fill
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from banditree.simulation.runs import Runs
 
+Line = tuple[Sequence[float], Sequence[float], Sequence[float]]  # x, mean, half the length of the bar
 SIZE_INCHES = (6.4, 3.8)  # inches
 BANDS = {"sd": "1 sd", "se": "1 se", "interval": "95% interval"}  # words for a band after "mean ±"
 LEGENDS = "beside", "below"
@@ -96,7 +98,7 @@ def regret(
 
 
 def sweep(
-    series: Mapping[str, tuple[Sequence[float], Sequence[float], Sequence[float]]],
+    series: Mapping[str, Line],
     *,
     x_label: str,
     y_label: str,
@@ -155,7 +157,7 @@ def sweep(
 
 
 def panels(
-    series: Sequence[Mapping[str, Any]],
+    series: Sequence[Mapping[str, Line]],
     *,
     titles: Sequence[str],
     ticks: Sequence[str] | None = None,
@@ -219,7 +221,7 @@ def _share_words(figure: Figure, axes: Sequence[Any], y_label: str) -> None:
     figure.legend(handles, names, title=title, alignment="left", frameon=False, **options)
 
 
-def _start_at_zero(ax: Axes, lines: Iterable[tuple[Sequence[float], Sequence[float], Sequence[float]]]) -> None:
+def _start_at_zero(ax: Axes, lines: Iterable[Line]) -> None:
     """Let the vertical axis start at 0, if no error bar of the lines, (x, mean, sd), goes below."""
     if all(low >= 0 for _, mean, sd in lines for low in np.subtract(mean, sd)):
         ax.set_ylim(bottom=0)
@@ -332,7 +334,7 @@ def draw_mean(ax: Axes, short: str, look: Look, x: Array, mean: Floats, spread: 
         ax.fill_between(x, mean - spread, mean + spread, color=look.color, alpha=0.13, linewidth=0)
 
 
-def _shades(matplotlib: Any, names: Sequence[str]) -> dict[str, Look]:
+def _shades(matplotlib: ModuleType, names: Sequence[str]) -> dict[str, Look]:
     """Shade from dark to light in viridis, which all kinds of colour vision can tell apart, without the palest end."""
     colors = matplotlib.colormaps["viridis"](np.linspace(0.0, 0.9, len(names)))  # (names, 4)
     return {

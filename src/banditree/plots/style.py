@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
 from banditree.errors import missing_extra
@@ -125,7 +126,7 @@ RC = {
 }
 
 
-def library() -> Any:
+def library() -> ModuleType:
     """Import Matplotlib, or raise an error that says how to install it."""
     try:
         import matplotlib
@@ -135,7 +136,7 @@ def library() -> Any:
 
 
 @contextmanager
-def house_style() -> Iterator[Any]:
+def house_style() -> Iterator[ModuleType]:
     """Use our Matplotlib settings inside this block, and restore the user's afterwards."""
     matplotlib = library()
     with matplotlib.rc_context(RC):

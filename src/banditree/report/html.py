@@ -6,17 +6,21 @@ from base64 import b64encode
 from functools import cache
 from html import escape
 from importlib import resources
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 from banditree.base.document import Bar, Document, Grid, Picture, Range
 from banditree.base.words import visible
 from banditree.errors import MissingExtra, missing_extra
 from banditree.report.text import cut_rows
 
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
 SHARED = "banditree.report"  # its templates may be used by those of every package
 
 
-def library() -> Any:
+def library() -> ModuleType:
     """Import Jinja2, or raise an error that says how to install it."""
     try:
         import jinja2
@@ -46,14 +50,14 @@ def render(package: str, template: str, /, **values: object) -> str:
 
 
 @cache
-def _environment(package: str) -> Any:
+def _environment(package: str) -> Environment:
     jinja2 = library()
 
     def source(name: str) -> str | None:
         files = [resources.files(place) / "templates" / name for place in (package, SHARED)]
         return next((file.read_text(encoding="utf-8") for file in files if file.is_file()), None)
 
-    environment = jinja2.Environment(
+    environment: Environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(source),
         autoescape=True,
         finalize=_show_controls,

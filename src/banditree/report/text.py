@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
 
 from banditree.base.document import (
     Badge,
     Bar,
     Bullets,
+    Cell,
     Code,
     Document,
     Grid,
@@ -25,6 +25,7 @@ from banditree.base.words import cell_width, chop, visible
 COLUMN_GAP = 2  # spaces between columns
 MIN_COLUMN_WIDTH = 4  # columns are not made narrower than this
 MAX_ROWS = 15  # of a table
+Rows = Sequence[Sequence[Cell]]
 Styled = tuple[str, str]  # the style of a line, and the line
 
 
@@ -64,7 +65,7 @@ def _parts(parts: Iterable[object], width: int | None, *, is_inside: bool = Fals
             yield "", ""
 
 
-def _part(part: Any, width: int | None) -> Iterator[Styled]:
+def _part(part: object, width: int | None) -> Iterator[Styled]:
     if isinstance(part, Section):
         badge = f" [{plain(part.badge)}]" if part.badge else ""
         yield from (("title", line) for line in _wrap(visible(part.title) + badge, width))
@@ -86,9 +87,10 @@ def _part(part: Any, width: int | None) -> Iterator[Styled]:
         yield from (
             ("note", line) for line in _wrap(f"“{visible(part.text)}”" + (f" ({source})" if source else ""), width)
         )
+    elif isinstance(part, Note):
+        yield from (("note", line) for line in _wrap(plain(part.words), width))
     else:
-        style = "note" if isinstance(part, Note) else ""
-        yield from ((style, line) for line in _wrap(plain(part.words if style else part), width))
+        yield from (("", line) for line in _wrap(plain(part), width))
 
 
 def plain(words: object) -> str:
@@ -131,7 +133,7 @@ def grid_lines(grid: Grid, width: int | None = None) -> Iterator[Styled]:
         yield "", f"... and {hidden:,} more rows"
 
 
-def cut_rows(grid: Grid, most: int | None) -> tuple[Sequence[Any], int, Sequence[Any]]:
+def cut_rows(grid: Grid, most: int | None) -> tuple[Rows, int, Rows]:
     """Return the rows to show first, the number of rows left out, and the rows to show after these."""
     if most is None or len(grid.rows) <= most:
         return grid.rows, 0, ()
