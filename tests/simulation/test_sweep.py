@@ -65,8 +65,8 @@ def test_a_picture_for_each_combination_of_the_others(found: bt.Sweep) -> None:
     assert [ax.get_title(loc="left") for ax in axes] == ["distance = 0.05", "distance = 0.1", "distance = 0.15"]
     assert axes[0].get_xlabel() == "n_arms"
     assert len(found.plot(x="distance")) == 2
-    single = swept({"distance": [0.05, 0.1]}, lambda distance: make(20, distance)).plot()
-    assert single.get_xlabel() == "distance"
+    single = swept({"distance": [0.05, 0.1]}, lambda distance: make(20, distance)).plot(y_label="lost rewards")
+    assert (single.get_xlabel(), single.get_ylabel()) == ("distance", "lost rewards")
     words = swept({"count": ["all", "suboptimal"]}, lambda count: bt.problems.strong_dominance(count=count), seeds=1)
     assert [label.get_text() for label in words.plot().get_xticklabels()] == ["all", "suboptimal"]
     pyplot.close("all")

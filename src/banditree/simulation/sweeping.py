@@ -167,24 +167,15 @@ class Sweep(Result):
         panels: dict[tuple[object, ...], dict[str, Series]] = {}
         for point, policy, final in self._finals():
             lines = panels.setdefault(tuple(value for name, value in point.items() if name != x), {})
-            add_point(
-                lines, policy, float(point[x]) if ticks is None else float(ticks.index(str(point[x]))), final, band
-            )
+            at = float(point[x] if ticks is None else ticks.index(str(point[x])))
+            add_point(lines, policy, at, final, band)
         others = [name for name in self.grid if name != x]
         titles = [
             ", ".join(f"{name} = {value}" for name, value in zip(others, values, strict=True)) for values in panels
         ]
-        return plots.panels(
-            list(panels.values()),
-            titles=titles,
-            ticks=ticks,
-            x_label=x,
-            y_label=f"cumulative regret at T = {int(self.runs[0].times[-1]):,} (reward)",
-            seeds=len(self.runs[0].seeds),
-            band=band,
-            log=log,
-            **options,
-        )
+        words: dict[str, Any] = {"x_label": x, "seeds": len(self.runs[0].seeds), "band": band, "log": log} | options
+        words.setdefault("y_label", f"cumulative regret at T = {int(self.runs[0].times[-1]):,} (reward)")
+        return plots.panels(list(panels.values()), titles=titles, ticks=ticks, **words)
 
     def document(self) -> Document:
         from banditree.base.document import Document, Picture
