@@ -6,8 +6,8 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from numbers import Real
 
 import numpy as np
-from numpy.typing import NDArray
 
+from banditree.base.arrays import Floats
 from banditree.errors import InvalidType, InvalidValue
 from banditree.policy import Policy
 from banditree.policy.factories import Factory, asks_for_dim
@@ -120,7 +120,7 @@ class GrowingPolicy:
             raise InvalidType(f"{self.factory!r:.60} returned a {type(policy).__name__}; it must return a policy")
         return policy
 
-    def _row(self, features: Mapping[Hashable, float]) -> NDArray[np.float64]:
+    def _row(self, features: Mapping[Hashable, float]) -> Floats:
         row = np.zeros(self._dim)  # (dim,)
         if CONSTANT in self._columns:
             row[self._columns[CONSTANT]] = 1.0

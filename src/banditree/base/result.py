@@ -56,8 +56,7 @@ class Result(ABC):
 
     def to_dict(self) -> JsonObject:
         """Convert to lists, numbers and strings for JSON; infinity and NaN become None."""
-        converted: JsonObject = jsonable(self.facts())
-        return converted
+        return {name: jsonable(fact) for name, fact in self.facts().items()}
 
     def _repr_html_(self) -> str:
         return self.document().to_fragment(self.to_text())

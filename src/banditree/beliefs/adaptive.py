@@ -13,8 +13,8 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from banditree.base.arrays import Indices
-from banditree.beliefs.base import Floats, Nodes
+from banditree.base.arrays import Floats, Indices
+from banditree.beliefs.base import Nodes
 from banditree.beliefs.copies import LARGEST_FACTOR, TOO_EARLY, CopiedRows, weights_for_intervals, word_for
 from banditree.beliefs.draws import Coupling, Draws, pick
 from banditree.stream import Rng

@@ -8,10 +8,10 @@ from typing import Self, overload
 
 import numpy as np
 
-from banditree.base.arrays import Indices
+from banditree.base.arrays import Floats, Indices
 from banditree.base.intervals import normal_interval
 from banditree.beliefs.adaptive import AdaptiveRows, Strays, zero_if_negligible
-from banditree.beliefs.base import Belief, CountedRows, Floats, Rows
+from banditree.beliefs.base import Belief, CountedRows, Rows
 from banditree.beliefs.beta import Beta, BetaRows
 from banditree.beliefs.gaussian import Gaussian, GaussianRows, LearnedGaussianRows
 from banditree.beliefs.law import Law

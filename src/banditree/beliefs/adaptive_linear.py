@@ -18,17 +18,10 @@ from weakref import ref
 
 import numpy as np
 
-from banditree.base.arrays import Indices
+from banditree.base.arrays import Floats, Indices
 from banditree.base.intervals import normal_interval
-from banditree.beliefs.base import ROUNDING, Batch, Belief, Floats, NativeTwin, Nodes, Rows, check_sums
-from banditree.beliefs.copies import (
-    LARGEST_FACTOR,
-    NEGLIGIBLE,
-    TOO_EARLY,
-    CopiedRows,
-    weights_for_intervals,
-    word_for,
-)
+from banditree.beliefs.base import ROUNDING, Batch, Belief, NativeTwin, Nodes, Rows, check_sums
+from banditree.beliefs.copies import LARGEST_FACTOR, NEGLIGIBLE, TOO_EARLY, CopiedRows, weights_for_intervals, word_for
 from banditree.beliefs.draws import Coupling, Draws
 from banditree.beliefs.linear import Linear
 from banditree.beliefs.priors import OwnPriors, Prior

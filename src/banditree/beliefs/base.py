@@ -13,15 +13,13 @@ from typing import ClassVar, Protocol, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from banditree.base.arrays import Array, Indices
+from banditree.base.arrays import Array, Floats, Indices, Places
 from banditree.base.intervals import Number, normal_interval
 from banditree.beliefs.law import Law
 from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import MAX_REWARD
 from banditree.stream import Rng, native
 from banditree.tree.shape import Shape
-
-Floats = NDArray[np.float64]
 
 Nodes = slice | Indices
 Arrays = Mapping[str, Array]  # by name, (nodes, ...) each
@@ -231,7 +229,7 @@ class Rows(ABC):
         """Return what many rewards add to the rows of their arms: (arms, columns)."""
         return np.stack(self.evidence(batch.count, batch.total), axis=1)
 
-    def add(self, nodes: NDArray[np.intp], total: float, count: float, context: Floats | None) -> None:
+    def add(self, nodes: Places, total: float, count: float, context: Floats | None) -> None:
         """Add ``count`` rewards with sum ``total`` to every node of a path."""
         self.table[nodes] += self.columns(count, total, context)
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from banditree.base.arrays import Indices
+from banditree.base.arrays import Floats, Indices
 from banditree.base.intervals import Number
-from banditree.beliefs.base import Belief, Floats, Nodes, Rows, least, per_node
+from banditree.beliefs.base import Belief, Nodes, Rows, least, per_node
 from banditree.beliefs.priors import MAX_SPREAD, siblings
 from banditree.beliefs.winning import BetaLogOdds
 from banditree.errors.checks import MAX_REWARD, positive, real

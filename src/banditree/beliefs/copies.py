@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from banditree.base.arrays import Indices
-from banditree.beliefs.base import Floats, Nodes, Rows, draws_in_blocks
+from banditree.base.arrays import Floats, Indices
+from banditree.beliefs.base import Nodes, Rows, draws_in_blocks
 from banditree.beliefs.draws import INDEPENDENT, Coupling, Draws, coupled_wins, coupling, drawn, pick
 from banditree.beliefs.law import LAW
 from banditree.stream import Rng

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from banditree.base.arrays import Indices
-from banditree.beliefs.base import Belief, CountedRows, Floats, Nodes, Rows
+from banditree.base.arrays import Floats, Indices
+from banditree.beliefs.base import Belief, CountedRows, Nodes, Rows
 from banditree.errors import InvalidValue
 from banditree.stream import Rng
 

@@ -8,8 +8,8 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from banditree.base.arrays import Indices
-from banditree.beliefs.base import Batch, Belief, CountedRows, Floats, Nodes, Rows, per_node
+from banditree.base.arrays import Floats, Indices
+from banditree.beliefs.base import Batch, Belief, CountedRows, Nodes, Rows, per_node
 from banditree.beliefs.priors import siblings
 from banditree.errors import InvalidValue
 from banditree.errors.checks import MAX_REWARD, positive, real

@@ -9,9 +9,9 @@ from typing import Self
 from weakref import ref
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from banditree.base.arrays import Floats, Indices
+from banditree.base.arrays import Floats, Indices, Places
 from banditree.beliefs.base import ROUNDING, Batch, Belief, CountedRows, NativeTwin, Nodes, Rows, check_sums, per_node
 from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import MAX_CONTEXT, MAX_REWARD, positive, real, whole
@@ -171,7 +171,7 @@ class LinearRows(CountedRows):
             known_table[some] = table[moved]
         return coefficients[nodes], root[nodes]
 
-    def _solve(self, nodes: NDArray[np.intp]) -> tuple[Floats, Floats]:
+    def _solve(self, nodes: Places) -> tuple[Floats, Floats]:
         """Compute B^-1 f and R by Cholesky's B = L L', R = L^-T; by eigenvectors where that loses digits."""
         precision, prior_mean = self.precision[nodes], self.prior_mean[nodes]
         gram, moment = self.gram[nodes], self.moment[nodes]

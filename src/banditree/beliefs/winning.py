@@ -13,8 +13,9 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Points = NDArray[np.float64] | np.float64  # one for all classes, one per class, or (classes, points)
+from banditree.base.arrays import Floats, Places
+
+Points = Floats | np.float64  # one for all classes, one per class, or (classes, points)
 
 MOST_PLAYS = 1e18  # with more successes and more failures, one sd is lost in the rounding of the log odds
 LEAST = 1e-100  # least sd of a Normal relative to the widest: a smaller one overflows in its square, and wins as often
@@ -27,7 +28,7 @@ class Densities(Protocol):
     mode: Floats  # (classes,)
     weight: Floats  # (classes,) of the bend
 
-    def take(self, order: NDArray[np.intp] | slice) -> Densities: ...
+    def take(self, order: Places | slice) -> Densities: ...
     def log_density(self, t: Points) -> Floats: ...
     def slope(self, t: Points) -> Floats: ...  # of ln f
     def curvature(self, t: Points) -> Floats: ...  # of -ln f
@@ -74,7 +75,7 @@ class BetaLogOdds:
         rest = stirling_rest(n) - stirling_rest(a) - stirling_rest(b)
         self.log_peak = 0.5 * (np.log(self.p) + np.log(b) - np.log(2 * np.pi)) + rest
 
-    def take(self, order: NDArray[np.intp] | slice) -> BetaLogOdds:
+    def take(self, order: Places | slice) -> BetaLogOdds:
         taken = object.__new__(BetaLogOdds)
         taken.__dict__ = {name: values[order] for name, values in self.__dict__.items()}
         return taken
@@ -138,7 +139,7 @@ class Normal:
         self.mode, self.sd = mean, sd
         self.weight = sd**-2
 
-    def take(self, order: NDArray[np.intp] | slice) -> Normal:
+    def take(self, order: Places | slice) -> Normal:
         return Normal(self.mode[order], self.sd[order])
 
     def drop(self, t: Points) -> Floats:
@@ -244,7 +245,7 @@ def ties(scores: Floats) -> Floats:
     return np.asarray(best / best.sum())
 
 
-def _classes(x: Floats, y: Floats) -> tuple[Floats, Floats, NDArray[np.intp], Floats]:
+def _classes(x: Floats, y: Floats) -> tuple[Floats, Floats, Places, Floats]:
     """Group equal children: return x and y (classes,), the class of each child (k,), and the sizes of the classes."""
     pairs = np.empty(len(x), np.complex128)  # NumPy sorts complex numbers as pairs, and fast
     pairs.real, pairs.imag = x, y

@@ -163,8 +163,7 @@ def evaluate_command(
     engine: Engine = AUTO,
     policy: PolicyNames = None,
     target: Annotated[
-        list[str] | None,
-        option("--target", "NAMES", "Targets that do not learn: 'uniform', or 'item:ID'."),
+        list[str] | None, option("--target", "NAMES", "Targets that do not learn: 'uniform', or 'item:ID'.")
     ] = None,
     adaptive: Annotated[
         bool | None,
@@ -174,8 +173,7 @@ def evaluate_command(
         ),
     ] = None,
     share: Annotated[
-        float,
-        option("--share", "SHARE", "Share of the log that policies learn from.", min=0.01, max=0.99),
+        float, option("--share", "SHARE", "Share of the log that policies learn from.", min=0.01, max=0.99)
     ] = 0.5,
     rng: Rng = 0,
     html: HtmlFile = None,

@@ -24,6 +24,7 @@ from banditree.catalogue.read import WAYS, read_catalogue
 from banditree.catalogue.simulation import Workload
 from banditree.cli.exits import STOPPED, USER_ERROR, can_write_unicode, check_outputs, exit_with
 from banditree.data.lake import is_lake, open_lake
+from banditree.data.sources import MAX_BYTES
 from banditree.errors.checks import split_names
 from banditree.report import html
 from banditree.report.text import brief_lines, styled_lines
@@ -96,10 +97,9 @@ def read_items(items: Path, arm: str, path: list[str], max_bytes: int | None, co
         got = ", ".join(f"--{what.replace('_', '-')}" for what in named) or "none of them"
         averaged = "; --weight goes with --mean" if "weight" in named else ""
         raise typer.BadParameter(f"give {ways}; got {got}{averaged}")
-    limit: dict[str, Any] = {} if max_bytes is None else {"max_bytes": max_bytes}
     arms, levels = split_names("--arm", arm), split_names("--path", path)
     source = open_lake(items, [*arms, *levels]) if is_lake(items) else items
-    return read_catalogue(source, arm=arms, path=levels, **named, **limit)
+    return read_catalogue(source, arm=arms, path=levels, **named, max_bytes=max_bytes or MAX_BYTES)
 
 
 # The simulation

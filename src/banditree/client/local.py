@@ -185,7 +185,7 @@ class Local:
         k
             How many different arms.
         """
-        request = _request(unit, context, only, exclude, k)
+        request = _request(unit, context, {"only": only, "exclude": exclude}, k)
         with self._deciding:
             self._check_open()
             standing, at = self._standing, now()
@@ -455,14 +455,12 @@ def _after_fork(client: Local | None) -> None:
         client._restart()
 
 
-def _request(
-    unit: object, context: object, only: Iterable[object] | None, exclude: Iterable[object] | None, k: object
-) -> JsonObject:
+def _request(unit: object, context: object, limits: Mapping[str, Iterable[object] | None], k: object) -> JsonObject:
     """Return the fields of a request that are given, as the service takes them."""
     request: JsonObject = {}
     if context is not None:
         request["context"] = dict(context) if isinstance(context, Mapping) else np.asarray(context).tolist()
-    for name, arms in (("only", only), ("exclude", exclude)):
+    for name, arms in limits.items():
         if arms is not None:
             request[name] = list(arms)
             if isinstance(arms, str) or not all(isinstance(arm, str) for arm in request[name]):

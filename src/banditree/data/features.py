@@ -286,7 +286,7 @@ def _kind_of(name: str, value: object) -> Kind:
     )
 
 
-def _range(name: str, low: Any, high: Any) -> Range:
+def _range(name: str, low: float, high: float) -> Range:
     low, high = (end.item() if isinstance(end, np.generic) else end for end in (low, high))
     for end in (low, high):
         real(f"feature {name!r}: an end of the range", end, -MAX_REWARD, MAX_REWARD)

@@ -96,10 +96,8 @@ def time_expression(column: nw.Expr, dtype: nw.dtypes.DType) -> nw.Expr | None:
         column = column.cast(nw.Datetime("us"))
     elif isinstance(dtype, nw.Datetime) and dtype.time_zone not in (None, *UTC_NAMES):
         column = column.dt.convert_time_zone("UTC")
-    year, day, hour, minute, second, rest = (
-        getattr(column.dt, part)().cast(nw.Int64)
-        for part in ("year", "ordinal_day", "hour", "minute", "second", "microsecond")
-    )
+    names = ("year", "ordinal_day", "hour", "minute", "second", "microsecond")
+    parts: list[nw.Expr] = [getattr(column.dt, name)().cast(nw.Int64) for name in names]
+    year, day, hour, minute, second, rest = parts
     rest = ((rest % PARTS) + PARTS) % PARTS  # below 0 in Spark before 1970
-    microseconds: nw.Expr = ((((year * 366 + day) * 24 + hour) * 60 + minute) * 60 + second) * PARTS + rest
-    return microseconds
+    return ((((year * 366 + day) * 24 + hour) * 60 + minute) * 60 + second) * PARTS + rest

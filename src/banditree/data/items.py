@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from banditree.base.arrays import Places
 from banditree.base.words import count
 from banditree.data import cells
 from banditree.data.cells import Name
@@ -134,7 +134,7 @@ class Items:
                 what = f"{column} {quote(shared[0])}" + (f" and {len(shared) - 1:,} more" if len(shared) > 1 else "")
                 notes.append(f"{what} under several parents: kept as separate clusters")
 
-    def arms(self, *, if_repeated: str = "") -> tuple[list[int], NDArray[np.intp]]:
+    def arms(self, *, if_repeated: str = "") -> tuple[list[int], Places]:
         """Return the first row of each arm, (arms,), and the arm index of every row, (rows,).
 
         If rows of one arm cannot be added up, ``if_repeated`` is the remedy that the error suggests.

@@ -114,14 +114,7 @@ class LazyLog(Log):
     times = _kept("times", lambda log: log.named.time is not None)
     folds = _kept("folds", lambda log: log.named.fold is not None)
 
-    def __init__(
-        self,
-        frame: Frame,
-        named: Named,
-        *,
-        notes: Sequence[str] = (),
-        learned_online: bool = False,
-    ) -> None:
+    def __init__(self, frame: Frame, named: Named, *, notes: Sequence[str] = (), learned_online: bool = False) -> None:
         self.frame, self.named, self.notes, self.learned_online = frame, named, tuple(notes), learned_online
         self.report: Callable[[str], None] = lambda what: None  # is told what the engine computes
         self.estimated = named.propensity == ESTIMATED

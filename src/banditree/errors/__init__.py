@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from banditree.simulation.runs import Runs
     from banditree.simulation.sweeping import Sweep
 
@@ -71,7 +69,7 @@ class PolicyFailed(BanditreeError, RuntimeError):
     ``runs`` holds the runs of the other policies; ``finished`` the finished seeds of each policy: {policy: its runs}.
     """
 
-    finished: Mapping[str, Runs] | None = None
+    finished: dict[str, Runs] | None = None
 
 
 class ProblemFailed(BanditreeError, RuntimeError):

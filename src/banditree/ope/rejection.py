@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from itertools import repeat
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,9 +27,6 @@ from banditree.simulation.simulator import name_factories
 from banditree.simulation.statistics import OverSeeds, over_seeds
 from banditree.stream import Seed, key_of, seed_sequence
 from banditree.tree import Tree
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 MAX_STEPS = 4_000_000  # rows per policy over all orders, by default
 MAX_ORDERS, MAX_CHECKPOINTS = 20, 200  # orders by default, and points of a curve
@@ -84,7 +81,7 @@ class Replay(Result, Table):
         """Return only the table."""
         return self[:]
 
-    def plot(self, **options: Any) -> Axes:
+    def plot(self, **options: Any) -> Any:
         """Draw the mean reward over accepted rows, with bands over the orders, and return the Axes."""
         from banditree import plots
 

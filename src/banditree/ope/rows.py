@@ -16,16 +16,7 @@ import numpy as np
 from banditree.base.arrays import Floats, Places
 from banditree.data.log import Log, different_kinds, match_arms
 from banditree.errors import InvalidType, InvalidValue, UnknownArm
-from banditree.ope.sums import (
-    N_VARYING,
-    PREDICTED,
-    REWARD,
-    WEIGHT,
-    WEIGHTED_PREDICTION,
-    WEIGHTED_REWARD,
-    Form,
-    Groups,
-)
+from banditree.ope.sums import N_VARYING, PREDICTED, REWARD, WEIGHT, WEIGHTED_PREDICTION, WEIGHTED_REWARD, Form, Groups
 from banditree.policy.saving import from_bytes
 from banditree.tree import Tree
 from banditree.tree.build import Name

@@ -214,8 +214,7 @@ def by_jackknife(function: Callable[[Floats], float], samples: Floats) -> Floats
     n = len(samples)
     without = (samples.sum(axis=0) - samples) / max(n - 1, 1)  # (seeds, numbers)
     estimates = np.array([function(means) for means in without]) if n > 1 else np.zeros(1)
-    by_seed: Floats = function(samples.mean(axis=0)) + (n - 1) * (estimates.mean() - estimates)
-    return by_seed
+    return np.asarray(function(samples.mean(axis=0)) + (n - 1) * (estimates.mean() - estimates))
 
 
 def draws(runs: dict[str, Runs], figure: str, side: str) -> Floats:

@@ -17,11 +17,11 @@ from math import log
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 import banditree
 from banditree import TS, TSC, plots, problems, theory
 from banditree.base import words
+from banditree.base.arrays import Floats
 from banditree.base.document import (
     Badge,
     Bullets,
@@ -324,7 +324,7 @@ def theory_section(results: Results, *, jobs: int | None = -1) -> Section:
     return Section("Theory", parts, anchor="theory")
 
 
-def _bounds(tree: Tree, means: NDArray[np.float64]) -> Grid:
+def _bounds(tree: Tree, means: Floats) -> Grid:
     quality, plays = theory.quality(tree, means), theory.cluster_plays(tree, means)
     upper = theory.tsc_minimax(tree, means, horizon=HORIZON)
     rows = [

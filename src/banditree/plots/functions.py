@@ -7,9 +7,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from banditree.base.arrays import Floats
+from banditree.base.arrays import Floats, Places
 from banditree.plots.lines import add_legend, new_axes
 from banditree.plots.style import BLACK, BLUE, GREY, ORANGE, house_style
 
@@ -18,12 +17,7 @@ if TYPE_CHECKING:
 
 
 def function(
-    f: Callable[[Floats], Floats],
-    places: Floats,
-    labels: NDArray[np.intp],
-    *,
-    ax: Axes | None = None,
-    title: str | None = None,
+    f: Callable[[Floats], Floats], places: Floats, labels: Places, *, ax: Axes | None = None, title: str | None = None
 ) -> Axes:
     """Draw the expected reward ``f`` on [0, 1] or [0, 1]^2, and arms at ``places``, (arms,) or (arms, 2).
 
@@ -41,7 +35,7 @@ def function(
     return ax
 
 
-def _on_a_line(ax: Axes, f: Callable[[Floats], Floats], places: Floats, labels: NDArray[np.intp]) -> None:
+def _on_a_line(ax: Axes, f: Callable[[Floats], Floats], places: Floats, labels: Places) -> None:
     x = np.linspace(0.0, 1.0, 1001)  # (points,)
     ax.plot(x, f(x), color=GREY, label="f(x)", zorder=1)
     left_to_right = sorted(set(labels.tolist()), key=lambda label: places[labels == label].mean())
@@ -56,7 +50,7 @@ def _on_a_line(ax: Axes, f: Callable[[Floats], Floats], places: Floats, labels: 
     add_legend(ax)
 
 
-def _on_a_plane(ax: Axes, f: Callable[[Floats], Floats], places: Floats, labels: NDArray[np.intp]) -> None:
+def _on_a_plane(ax: Axes, f: Callable[[Floats], Floats], places: Floats, labels: Places) -> None:
     side = np.linspace(0.0, 1.0, 201)  # (points,)
     values = f(np.stack(np.meshgrid(side, side), axis=-1))  # (points, points)
     image = ax.imshow(values, extent=(0, 1, 0, 1), origin="lower", cmap="cividis", interpolation="bilinear")

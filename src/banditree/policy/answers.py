@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence, Sized
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
@@ -100,7 +100,7 @@ def table(state: State, context: Floats | None, features: Features | None) -> Ta
 
     nodes = np.arange(state.walked_tree.shape.n_nodes)
     columns = _columns(state, nodes, context, features)
-    return Table(_names(columns), list(zip(state.walked_tree.nodes.paths(), *columns, strict=True)))
+    return Table(COLUMNS[: 1 + len(columns)], list(zip(state.walked_tree.nodes.paths(), *columns, strict=True)))
 
 
 def html(policy: Policy) -> str:
@@ -118,7 +118,7 @@ def row(state: State, key: object, context: Floats | None, features: Features | 
     node = _node(state, key)
     columns = _columns(state, np.array([node]), context, features)
     values = (state.walked_tree.nodes.path(node), *(column[0] for column in columns))
-    return Row(zip(_names(columns), values, strict=True))
+    return Row(zip(COLUMNS, values, strict=False))
 
 
 def best(state: State, context: Floats | None) -> Name:
@@ -160,13 +160,7 @@ def remaining(state: State, context: Floats | None) -> Remaining:
     return Remaining(float(gain.mean()), float(np.quantile(gain, 0.95)))
 
 
-def _names(columns: Sized) -> tuple[str, ...]:
-    return COLUMNS[: 1 + len(columns)]
-
-
-def _columns(
-    state: State, nodes: Indices, context: Floats | None, features: Features | None
-) -> tuple[Sequence[object], ...]:
+def _columns(state: State, nodes: Indices, context: Floats | None, features: Features | None) -> list[Sequence[object]]:
     """Return plays, mean and interval of some nodes, and trust where it is learned."""
     rows = state.rows
     plays = rows.plays(nodes)
@@ -174,13 +168,13 @@ def _columns(
     if rows.dim is not None and context is None:
         means = np.where(plays > 0, rows.rewards(nodes) / np.where(plays > 0, plays, 1), 0.0)
         named = NO_CONTEXT if features is None else f"{NO_CONTEXT} {', '.join(features.spec)}"
-        columns: tuple[Sequence[object], ...] = shown.tolist(), means.tolist(), [named] * len(nodes)
+        columns: list[Sequence[object]] = [shown.tolist(), means.tolist(), [named] * len(nodes)]
     else:
         at = None if context is None else context[None]
         ends = (end.tolist() for end in rows.interval(nodes, at))
-        columns = shown.tolist(), rows.mean(nodes, at)[:, 0].tolist(), list(zip(*ends, strict=True))
+        columns = [shown.tolist(), rows.mean(nodes, at)[:, 0].tolist(), list(zip(*ends, strict=True))]
     trust = rows.trust(nodes)
-    return columns if trust is None else (*columns, trust)
+    return columns if trust is None else [*columns, trust]
 
 
 def _node(state: State, key: object) -> int:

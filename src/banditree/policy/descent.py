@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree.base.arrays import Floats, Indices
+from banditree.base.arrays import Floats, Indices, Places
 from banditree.beliefs import Rows
 from banditree.beliefs.base import Batch
 from banditree.errors import InvalidValue
@@ -28,19 +28,19 @@ STEP_OF_FADING = 0.01  # of the evidence, lost at once
 LEARNED = -1  # what `Walk.learn` returns; any other number is the first row that is not allowed
 
 
-def highest(scores: Floats, rng: Rng, rule: Rule) -> NDArray[np.intp]:
+def highest(scores: Floats, rng: Rng, rule: Rule) -> Places:
     """Return the row of the highest score in each column; ties are broken at random: (k, m) -> (m,)."""
     ties = scores == scores.max(axis=0)
     n_ties = ties.sum(axis=0)
     if not n_ties.all():
         raise InvalidValue(f"{rule} gave a score that is not a number; scores may be infinite but not NaN")
-    winners: NDArray[np.intp] = ties.argmax(axis=0)
+    winners: Places = ties.argmax(axis=0)
     for column in np.flatnonzero(n_ties > 1):
         winners[column] = np.flatnonzero(ties[:, column])[rng.integers(int(n_ties[column]))]
     return winners
 
 
-def in_order(scores: Floats, rng: Rng, rule: Rule) -> NDArray[np.intp]:
+def in_order(scores: Floats, rng: Rng, rule: Rule) -> Places:
     """Return the rows from the highest score to the lowest, ties in random order: (k,) -> (k,)."""
     if np.isnan(scores).any():
         raise InvalidValue(f"{rule} gave a score that is not a number; scores may be infinite but not NaN")
@@ -219,7 +219,7 @@ class Walk:
         best = self.rule.summarise(self.rows, node, candidates)
         return int(candidates[0]) if best is None or best == node else best
 
-    def children(self, node: int, limits: AnyLimits | None) -> NDArray[np.intp]:
+    def children(self, node: int, limits: AnyLimits | None) -> Places:
         """Return the nodes that compete at a node, in order: its children, or all arms where beliefs are joint."""
         if self.rows.joint and node > 0:
             return np.empty(0, np.intp)

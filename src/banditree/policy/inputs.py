@@ -161,11 +161,8 @@ class Contexts:
                 raise InvalidType(
                     f"{self.owner} needs contexts of {self.need} each, one row each; not {value!r}"
                 ) from None
-        return self._complete(
-            _floats(
-                value, (n, self.dim), f"{self.owner} needs {count_of(n, 'context')} of {self.need} each", "contexts"
-            )
-        )
+        need = f"{self.owner} needs {count_of(n, 'context')} of {self.need} each"
+        return self._complete(_floats(value, (n, self.dim), need, "contexts"))
 
     def _complete(self, rows: Floats) -> Floats:
         """Put the constant after the features: (dim,) or (n, dim)."""

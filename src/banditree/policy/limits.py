@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree.base.arrays import Indices
+from banditree.base.arrays import Indices, Places
 from banditree.errors import InvalidType, InvalidValue
 from banditree.tree import Tree
 from banditree.tree.shape import Shape
@@ -42,12 +42,12 @@ class Limits:
             nodes = shape.parent[nodes]
             nodes = nodes[nodes >= 0]
 
-    def allowed(self, node: int) -> NDArray[np.intp]:
+    def allowed(self, node: int) -> Places:
         """Return the children of a node that may be chosen, in order: those with an allowed arm."""
         children = np.arange(self.shape.start[node], self.shape.start[node + 1])
         return children[self._is_open[children]]
 
-    def arms_allowed(self) -> NDArray[np.intp]:
+    def arms_allowed(self) -> Places:
         """Return the positions of the arms that may be chosen, in order."""
         return self._arms
 

@@ -9,7 +9,6 @@ from threading import RLock
 from typing import TYPE_CHECKING, Any, ClassVar, Never
 
 import numpy as np
-from numpy.typing import NDArray
 
 from banditree.base.arrays import Array, Floats
 from banditree.beliefs import Belief, Rows
@@ -282,9 +281,7 @@ class Policy:
                 return 0.0
             return answers.decide(state, limited, vector, position, self.explore).propensity
 
-    def propensities(
-        self, context: object = None, *, only: object = None, exclude: object = None
-    ) -> NDArray[np.float64]:
+    def propensities(self, context: object = None, *, only: object = None, exclude: object = None) -> Floats:
         """Return how likely each arm is to be chosen now, in the order of ``tree.arms``: (arms,), with sum 1.
 
         The context and the limits are as for `choose`.

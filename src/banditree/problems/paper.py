@@ -5,9 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
-from banditree.base.arrays import Floats
+from banditree.base.arrays import Floats, Places
 from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import choice, real, whole
 from banditree.problems import functions
@@ -86,7 +85,7 @@ def _draw_strong(
     return Instance({"clusters": Tree.from_labels(clusters)}, Bernoulli(), means=means)
 
 
-def _pin_edges(means: Floats, clusters: NDArray[np.intp], low: Floats, high: Floats) -> None:
+def _pin_edges(means: Floats, clusters: Places, low: Floats, high: Floats) -> None:
     """Make the first arm of each cluster its best and the second, if there is one, its worst: (arms,) all."""
     order = np.argsort(clusters, kind="stable")
     first = np.flatnonzero(np.diff(clusters[order], prepend=-1))  # the start of each cluster in that order

@@ -45,8 +45,7 @@ def fragment(document: Document, text: str) -> str:
 def render(package: str, template: str, /, **values: object) -> str:
     """Render a template from a package's ``templates`` folder."""
     library()
-    text: str = _environment(package).get_template(template).render(values)
-    return text
+    return _environment(package).get_template(template).render(values)
 
 
 @cache

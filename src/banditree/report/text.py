@@ -83,10 +83,8 @@ def _part(part: object, width: int | None) -> Iterator[Styled]:
         label = f"{part.label}: " if part.label else ""
         yield from (("code", line) for line in _wrap(label + visible(part.text, lines=True), width))
     elif isinstance(part, Quote):
-        source = plain(part.source)
-        yield from (
-            ("note", line) for line in _wrap(f"“{visible(part.text)}”" + (f" ({source})" if source else ""), width)
-        )
+        source = f" ({words})" if (words := plain(part.source)) else ""
+        yield from (("note", line) for line in _wrap(f"“{visible(part.text)}”{source}", width))
     elif isinstance(part, Note):
         yield from (("note", line) for line in _wrap(plain(part.words), width))
     else:

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from banditree.base.arrays import Floats, Indices
+from banditree.base.arrays import Floats, Indices, Places
 from banditree.beliefs import Belief, Rows
 from banditree.errors import InvalidType
 from banditree.errors.checks import real
@@ -26,7 +26,7 @@ class View:
 
     rows: Rows
     node: int
-    children: NDArray[np.intp]  # (k,) node numbers
+    children: Places  # (k,) node numbers
     contexts: Floats | None  # (m, dim)
     m: int
     rng: Rng

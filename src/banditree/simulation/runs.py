@@ -162,20 +162,16 @@ class Runs(Result):
                 f"{problem!r:.60} says fixed = True, but seeds have different arms; plays are left out", stacklevel=4
             )
             instance = None
-        replicates = {
-            name: np.array([run.replicates for run in of_policy])
-            for name, of_policy in runs.items()
-            if all(run.replicates is not None for run in of_policy)
-        }
+        replicates = _stacked(runs, "replicates")
         plays: dict[str, Ints] = {}
         arms: tuple[Name, ...] = ()
         if instance is not None and not replicates:
-            plays = {name: np.array([run.plays for run in of_policy]) for name, of_policy in runs.items()}
+            plays = _stacked(runs, "plays")
             arms = instance.tree.arms
         return cls(
             times=times,
             seeds=tuple(seeds),
-            regret={name: np.array([run.regret for run in of_policy]) for name, of_policy in runs.items()},
+            regret=_stacked(runs, "regret"),
             engine={name: common_engine(run.engine for run in of_policy) for name, of_policy in runs.items()},
             evaluations={name: np.array([run.evaluations for run in of_policy]) for name, of_policy in runs.items()},
             seconds={name: sum(run.seconds for run in of_policy) for name, of_policy in runs.items()},

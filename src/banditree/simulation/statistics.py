@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from banditree.base.arrays import Floats
 from banditree.base.intervals import student_interval
 
 
@@ -31,7 +31,7 @@ class OverSeeds:
         return self.interval[1] - self.mean if band == "interval" else self.se if band == "se" else self.sd
 
 
-def over_seeds(values: NDArray[np.float64]) -> OverSeeds:
+def over_seeds(values: Floats) -> OverSeeds:
     """Summarise an array with one row per seed: (seeds, ...).
 
     >>> summary = over_seeds(np.array([1.0, 2.0, 4.0, 5.0]))

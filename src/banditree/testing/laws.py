@@ -9,7 +9,7 @@ from contextlib import suppress
 from functools import partial
 from operator import methodcaller
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -37,8 +37,6 @@ from banditree.testing.cases import (
 )
 from banditree.tree import Tree
 from banditree.tree.build import Name
-
-Value = TypeVar("Value")
 
 
 def returns_an_arm(case: Case) -> None:
@@ -327,18 +325,12 @@ def _limits(case: Case) -> Iterator[tuple[set[object], dict[str, Limits]]]:
         allowed = set(some)
         gone = [arm for arm in arms if arm not in allowed]
         mask = np.array([arm in allowed for arm in arms])
-        yield (
-            allowed,
-            {
-                "only": {"only": some},
-                "exclude": {"exclude": gone},
-                "masks": {"only": mask, "exclude": ~mask},
-                "both": {"only": list(arms), "exclude": gone},
-            },
-        )
+        ways: dict[str, Limits] = {"only": {"only": some}, "exclude": {"exclude": gone}}
+        ways |= {"masks": {"only": mask, "exclude": ~mask}, "both": {"only": list(arms), "exclude": gone}}
+        yield allowed, ways
 
 
-def _compute(case: Case, compute: Callable[[], Value]) -> Value | None:
+def _compute(case: Case, compute: Callable[[], object]) -> Any:
     """Return the result, or None if the policy says that it cannot compute it."""
     try:
         return compute()

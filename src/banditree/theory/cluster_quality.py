@@ -140,8 +140,7 @@ class Branches:
     @cached_property
     def gap(self) -> Floats:
         """Regret of the best arm of each, the paper's Delta: (branches,)."""
-        gap: Floats = self.mu[self.star] - self.mu[self.best]
-        return gap
+        return np.asarray(self.mu[self.star] - self.mu[self.best])
 
     @cached_property
     def distance(self) -> Floats:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,8 +13,6 @@ from banditree.errors.checks import refuse_masked
 
 if TYPE_CHECKING:
     from banditree.tree.tree import Tree
-
-Value = TypeVar("Value")
 
 
 def by_arm(tree: Tree, what: str, values: object) -> Floats:
@@ -45,7 +43,7 @@ def numbers(what: str, values: object) -> Floats:
     return floats
 
 
-def in_order(tree: Tree, what: str, values: Mapping[object, Value]) -> list[Value]:
+def in_order(tree: Tree, what: str, values: Mapping[object, object]) -> list[object]:
     """Return the values of {arm: value} in the order of ``tree.arms``; the keys must be exactly the arms."""
     strange = [arm for arm in values if arm not in tree]
     if strange:

@@ -110,10 +110,7 @@ class Tree:
             raise InvalidValue(f"arm {twice!r} appears more than once; arm ids are unique over the whole tree")
         shape, clusters = number(np.asarray(draft.parent, np.intp), np.asarray(draft.arm, np.intp))
         self.__dict__.update(  # bypasses __setattr__, which always raises
-            shape=shape,
-            arms=arms,
-            index=index,
-            _names=tuple(draft.names[node] for node in clusters.tolist()),
+            shape=shape, arms=arms, index=index, _names=tuple(draft.names[node] for node in clusters.tolist())
         )
 
     def __setattr__(self, name: str, value: object) -> None:
