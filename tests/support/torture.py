@@ -23,7 +23,7 @@ from typing import Any
 import httpx
 
 from banditree.service import engine
-from banditree.service.commands import answer
+from banditree.service.choosing import answer
 from banditree.service.engine import Waiting
 from banditree.service.events import MAIN, Cohort, Event, Kind, iso, now
 from banditree.service.replica import first_state, snapshot_key

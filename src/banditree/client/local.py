@@ -31,7 +31,7 @@ from banditree.policy.answers import Decision
 from banditree.policy.saving import from_bytes
 from banditree.policy.state import hold
 from banditree.service import choosing
-from banditree.service.events import iso, new_id, now
+from banditree.service.events import iso, now
 from banditree.service.settings import ITEM, RANDOM, Settings
 from banditree.tree.build import Name
 
@@ -192,8 +192,8 @@ class Local:
             sticky = standing.settings.sticky
             if sticky is not None and unit is not None and (kept := self._kept(standing, unit, request, at)):
                 return kept
-            cohort, body = choosing.choose(standing, request, standing.salt)
-            answer = choosing.answer(new_id(at), at, standing.name, cohort, body)
+            decision = choosing.decided(standing.name, None, at, *choosing.choose(standing, request, standing.salt))
+            answer = choosing.answer(decision)
             self._append(DECISION, _row(answer, request, standing.event))
             if sticky is not None and unit is not None:
                 self._remember(unit, (at, standing.is_paused, answer), round(sticky * 1e6))

@@ -10,11 +10,11 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import lru_cache
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Literal, TypeVar
 
 from fastapi import FastAPI, Request
 from fastapi.responses import HTMLResponse, PlainTextResponse, Response, StreamingResponse
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field
 
 from banditree import __version__
 from banditree.errors import BanditreeError
@@ -26,16 +26,13 @@ from banditree.service.guard import (
     BODY,
     BUSY,
     GONE,
-    RETRY,
     ROUTE,
     Access,
     Guard,
     Metrics,
     Receive,
-    Refusal,
     Scope,
     Send,
-    error_response,
     json_response,
 )
 from banditree.service.settings import check_experiment_name, read_settings
@@ -50,7 +47,6 @@ OUTLOOK_SECONDS = 60.0  # between two checks of whether an experiment with --sto
 OUTLOOK_REST = 5.0  # times that it took to compute, until it is computed again
 MAX_COPIES = 8  # of policies, to show them
 SETTLED_SECONDS = 1.0  # that an export waits for decisions that are just being stored
-ANSWERED_ERRORS = (Refused, Refusal, StoreUnavailable)
 
 
 class Service:
@@ -106,15 +102,9 @@ class Service:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        try:
-            handler, model = self._handlers[scope[ROUTE].handler]
-            try:
-                query = routes.read_query(model, scope["query_string"]) if scope["query_string"] else {}
-            except ValueError as error:
-                raise Refused(422, str(error)) from None
-            response = await handler(Request(scope, receive), **query)
-        except ANSWERED_ERRORS as error:
-            response = _error_response(error)
+        handler, model = self._handlers[scope[ROUTE].handler]
+        query = routes.read_query(model, scope["query_string"]) if scope["query_string"] else {}
+        response = await handler(Request(scope, receive), **query)
         await response(scope, receive, send)
 
     # Decisions and rewards
@@ -182,16 +172,13 @@ class Service:
         refused = [result for result in results if not isinstance(result, commands.Outcome)]
         for result in refused:
             if result["status"] == 503:
-                raise StoreUnavailable(result["error"])
+                raise Refused(503, result["error"])
         n_known = done.count("duplicate")
         return json_response(200, {"accepted": len(done) - n_known, "duplicate": n_known, "refused": refused})
 
     async def _do_each(self, request: Request, kind: type[T], command: Callable[[T], commands.Command]) -> Response:
         """Carry out each request of a list, and answer with a list."""
-        try:
-            rows = schema.List.validate_json(request.scope[BODY])
-        except ValidationError as error:
-            raise _refusal(error) from None
+        rows = schema.read(schema.List.validate_json, request.scope[BODY])
         answers = []
         for row, result in zip(rows, await self._run_rows(request, rows, kind, command), strict=True):
             answer = result.answer if isinstance(result, commands.Outcome) else result
@@ -199,21 +186,17 @@ class Service:
         return Response(json.dumps(answers), media_type="application/json")
 
     async def _run_rows(
-        self, request: Request, rows: Sequence[Any], kind: type[T], command: Callable[[T], commands.Command]
+        self, request: Request, rows: Sequence[object], kind: type[T], command: Callable[[T], commands.Command]
     ) -> list[commands.Outcome | Json]:
         """Run a command for each row, some at a time; return its outcome, or why there is none."""
 
-        async def run(row: Any) -> commands.Outcome | Json:
+        async def run(row: object) -> commands.Outcome | Json:
             try:
-                try:
-                    asked = kind.model_validate(row)
-                except ValidationError as error:
-                    raise Refused(422, schema.describe_errors(error.errors(include_url=False))) from None
-                return await self._run(request, command(asked))
-            except ANSWERED_ERRORS as error:
+                return await self._run(request, command(schema.read(kind.model_validate, row)))
+            except (Refused, BanditreeError) as error:
                 id_ = row.get("id") if isinstance(row, dict) else None
                 known = {"id": id_} if isinstance(id_, str) else {}
-                return known | {"error": str(error), "status": error.code if isinstance(error, Refused) else 503}
+                return known | {"error": str(error), "status": commands.refusal(error).code}
 
         return await self._in_parts(run, rows)
 
@@ -222,7 +205,7 @@ class Service:
         results: list[Done] = []
         for start in range(0, len(rows), schema.MAX_LIST):
             some = rows[start : start + schema.MAX_LIST]
-            with self.guarded.counting(len(some)):
+            with self.guarded.counting(len(some) - 1):
                 results += await asyncio.gather(*map(run, some))
         return results
 
@@ -259,15 +242,12 @@ class Service:
         learns = has_control or not state.is_paused
 
         def compute() -> dict[str, int]:
-            policy = self._shelf.load(state.name, standing.data)
+            policy = self._shelf.load(standing.data)
             vector = None if policy.dim is None else choosing.encode_context(state, given)
             return edge.chances(policy, settings, learns=learns, context=vector)
 
         async with self._looking:
-            try:
-                weights = await asyncio.to_thread(compute)
-            except BanditreeError as error:
-                raise Refused(422, str(error)) from None
+            weights = await asyncio.to_thread(compute)
         if format == "flagd":
             return json_response(200, edge.as_flag(state.name, weights, standing.event))
         shares = {arm: weight / edge.BILLION for arm, weight in weights.items()}
@@ -286,7 +266,7 @@ class Service:
 
     async def _run(self, request: Request, command: commands.Command) -> commands.Outcome:
         self._check_store()
-        with self.guarded.counting(command.size):
+        with self.guarded.counting(command.size - 1):
             return await self.engine.do(command, lambda: GONE in request.scope)
 
     def _check_store(self) -> None:
@@ -329,17 +309,13 @@ class Service:
 
     async def put_experiment(self, request: Request) -> Response:
         asked = read(request, schema.ExperimentRequest)
-        try:
-            name = check_experiment_name(request.path_params["name"])
-            settings = read_settings(asked.model_dump(exclude={"arms"}))
-        except BanditreeError as error:
-            raise Refused(422, str(error)) from None
+        name = check_experiment_name(request.path_params["name"])
+        settings = read_settings(asked.model_dump(exclude={"arms"}))
         return await self._do(request, commands.PutExperiment(settings, asked.arms, experiment=name))
 
     async def get_experiment(self, request: Request) -> Response:
         state = self._state(request)
-        settings = commands.described_settings(state.settings)
-        return json_response(200, views.describe(state) | {"settings": settings})
+        return json_response(200, views.describe(state) | {"settings": state.settings.to_dict()})
 
     async def change_experiment(self, request: Request) -> Response:
         """Change the settings that are given; null is the default. What was learned is folded again if necessary."""
@@ -488,22 +464,21 @@ class Service:
         """Send the events of all experiments; under an experiment's own path, only those of it."""
         name = self._state(request).name if "name" in request.path_params else None
         if self.hub.is_full:
-            return error_response(503, BUSY, **RETRY)
+            raise Refused(503, BUSY)
         text = request.headers.get("last-event-id", "")
         last = int(text) if text.isdecimal() and len(text) < 19 else None
 
         async def read_events(after: int, most: int) -> list[Event]:
-            events: list[Event] = await self._read(lambda log: log.events(after, most, name, until=self.engine.n))
-            return events
+            return await self._read(lambda log: log.events(after, most, name, until=self.engine.n))
 
         headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
         stream = self.hub.listen(last, read_events, name)
         return StreamingResponse(stream, media_type="text/event-stream", headers=headers)
 
-    async def _read(self, act: Callable[[EventLog], Any]) -> Any:
+    async def _read(self, act: Callable[[EventLog], Done]) -> Done:
         """Read from the log without waiting for the thread that writes."""
 
-        def reading() -> Any:
+        def reading() -> Done:
             with self._reading:
                 self._reader = self._reader or self.engine.log.reading()
                 try:
@@ -549,35 +524,13 @@ class Service:
         return HTMLResponse(text, headers=views.page_headers(text))
 
 
-def _error_response(error: Exception) -> Response:
-    """Make the response of a request that was refused."""
-    if isinstance(error, Refused):
-        return error_response(error.code, str(error))
-    if isinstance(error, Refusal):
-        return error.response
-    return error_response(503, str(error), **RETRY)
-
-
 def read(request: Request, kind: type[T]) -> T:
     """Read the body of a request."""
-    try:
-        return _parse(request, kind)
-    except ValidationError as error:
-        raise _refusal(error) from None
-
-
-def _refusal(error: ValidationError) -> Refused:
-    errors: list[Any] = error.errors(include_url=False)
-    return Refused(400 if errors[0]["type"] == "json_invalid" else 422, schema.describe_errors(errors))
+    return schema.read(kind.model_validate_json, request.scope[BODY].strip() or b"{}")  # an empty one means {}
 
 
 def _is_list(request: Request) -> bool:
     return bytes(request.scope[BODY].lstrip()[:1]) == b"["
-
-
-def _parse(request: Request, kind: type[T]) -> T:
-    body = request.scope[BODY]
-    return kind.model_validate_json(body if body.strip() else b"{}")  # an empty one means {}
 
 
 class FlagRefused(Refused):
@@ -591,19 +544,20 @@ class FlagRefused(Refused):
 def _visitor(request: Request) -> Json:
     """Read whom an OFREP request is for: ``targetingKey``, and the context by name."""
     try:
-        return _parse(request, schema.FlagRequest).context.model_dump()
-    except ValidationError as error:
-        errors: list[Any] = error.errors(include_url=False)
-        first, code = errors[0], "INVALID_CONTEXT"
-        if first["type"] == "json_invalid":
+        return read(request, schema.FlagRequest).context.model_dump()
+    except schema.Misread as error:
+        first, code = error.errors[0], "INVALID_CONTEXT"
+        if error.code == 400:
             code = "PARSE_ERROR"
         elif first["loc"] == ("context", "targetingKey") and (first["type"] == "missing" or not first["input"]):
             code = "TARGETING_KEY_MISSING"
-        raise FlagRefused(schema.describe_errors(errors), code) from None
+        raise FlagRefused(str(error), code) from None
 
 
 def _flag_error(error: Refused) -> dict[str, str]:
     """Describe an error as the protocol does: a flag that does not exist, or a context that does not fit."""
+    if error.code == 503:
+        raise error
     code = error.flag_code if isinstance(error, FlagRefused) else "INVALID_CONTEXT"
     return {"errorCode": "FLAG_NOT_FOUND" if error.code == 404 else code, "errorDetails": str(error)}
 

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 from banditree.base.arrays import Floats
 from banditree.data.features import Features
 from banditree.errors import InvalidValue
 from banditree.policy import inputs
 from banditree.policy.answers import Decision
-from banditree.service.events import Cohort, Json, group, iso
+from banditree.service.events import Cohort, Event, Json, Kind, group, iso, new_id
 from banditree.service.lift import in_control
 from banditree.service.settings import ITEM, Settings
 from banditree.tree import Tree
+from banditree.tree.build import Name
 
 ANSWERED = ("arms", "path", "propensity", "steps")
-IF_THERE = ("propensity_overall", "propensities", "unknown")  # parts of an answer that not every decision has
+IF_THERE = ("propensity_overall", "propensities", "unknown", "shadow")  # that not every decision has
 _random = random.SystemRandom()
-Choice = tuple[str, float, Sequence[float], Sequence[Any]]  # an arm, its probability, those of the steps, its path
-Limits = dict[str, Any]
+Limits = dict[str, list[str]]
 
 
 class Chooser(Protocol):
@@ -53,39 +53,48 @@ class Standing(Protocol):
     def control(self) -> Chooser | None: ...
 
 
-def choose(standing: Standing, request: Mapping[str, Any], salt: str) -> tuple[str | None, Json]:
-    """Choose the group, and then the arms; return the cohort, and the decision's log entry."""
+def choose(standing: Standing, request: Json, salt: str) -> tuple[str | None, Json]:
+    """Choose the group, and then the arms; return the cohort, and the body of the decision's event."""
     context = encode_context(standing, request.get("context"))
     limits, unknown = _limits(standing, request)
     cohort = _cohort(standing, request.get("unit"), salt)
     policy = standing.control if cohort in (Cohort.CONTROL, Cohort.PAUSED) else standing.policy
     k = _positions(standing, request, limits, unknown)
-    choice = _choose(standing, policy, context, limits)
-    arm, propensity, steps, path = choice
-    body: Json = {"request": request, "arms": [arm], "path": list(path)}
-    body |= {"propensity": propensity, "steps": list(steps)}
+    choices = [_choose(standing, policy, context, limits)]
+    body: Json = {"request": request, "arms": [choices[0].arm], "path": list(choices[0].path)}
+    body |= {"propensity": choices[0].propensity, "steps": list(choices[0].steps)}
     if cohort in (Cohort.CONTROL, Cohort.POLICY):
-        body["propensity_overall"] = _overall(standing, cohort, choice, context, limits)
+        body["propensity_overall"] = _overall(standing, cohort, choices[0], context, limits)
     if k > 1:  # each position again among the arms that are left, so that its probability is exact
-        choices = [choice]
         for _ in range(1, k):
-            limits = limits | {"exclude": [*(limits.get("exclude") or ()), choices[-1][0]]}
+            limits = limits | {"exclude": [*limits.get("exclude", ()), choices[-1].arm]}
             choices.append(_choose(standing, policy, context, limits))
-        body["arms"] = [arm for arm, *_ in choices]
-        body["propensities"] = [propensity for _, propensity, *_ in choices]
+        body["arms"] = [choice.arm for choice in choices]
+        body["propensities"] = [choice.propensity for choice in choices]
     return cohort, body | ({"unknown": unknown} if unknown else {})
 
 
-def answer(id_: str, at: int, experiment: str, cohort: str | None, body: Mapping[str, Any]) -> Json:
+def decided(experiment: str, id_: str | None, at: int, cohort: str | None, body: Json) -> Event:
+    """Make the event of a decision from its body; without an id it gets one."""
+    arms, unit = body["arms"], body["request"].get("unit")
+    n_arms = float(len(arms)) if len(arms) > 1 else None
+    id_ = id_ or new_id(at)
+    return Event(
+        at, Kind.DECISION, id_, arm=arms[0], value=n_arms, body=body, experiment=experiment, unit=unit, cohort=cohort
+    )
+
+
+def answer(decision: Event) -> Json:
     """Make the answer to a decision, which is the same whenever the request is repeated."""
-    fields = {"id": id_, "arm": body["arms"][0]}
+    body = decision.body or {}
+    fields = {"id": decision.id, "arm": body["arms"][0]}
     fields |= {key: body[key] for key in ANSWERED}
-    fields |= {"group": group(cohort), "experiment": experiment, "at": iso(body.get("at", at))}
-    fields |= {key: body[key] for key in IF_THERE if key in body}
-    return fields | ({"shadow": True} if body.get("shadow") else {})
+    fields |= {"group": group(decision.cohort), "experiment": decision.experiment}
+    fields |= {"at": iso(body.get("at", decision.at))}
+    return fields | {key: body[key] for key in IF_THERE if key in body}
 
 
-def keeps(standing: Standing, arms: Sequence[str], request: Mapping[str, Any]) -> bool:
+def keeps(standing: Standing, arms: Sequence[str], request: Json) -> bool:
     """Whether a unit may get the arms of its last decision again."""
     only, exclude, tree = request.get("only"), request.get("exclude") or (), standing.policy.tree
     is_allowed = all(arm in tree and arm not in exclude and (not only or arm in only) for arm in arms)
@@ -115,7 +124,7 @@ def _cohort(standing: Standing, unit: str | None, salt: str) -> str | None:
     return Cohort.CONTROL if is_control else Cohort.POLICY
 
 
-def _limits(standing: Standing, request: Mapping[str, Any]) -> tuple[Limits, list[str]]:
+def _limits(standing: Standing, request: Json) -> tuple[Limits, list[str]]:
     """Return the limits of a request to arms that exist, and the arms of ``only`` that do not."""
     only, exclude, tree = request.get("only"), request.get("exclude"), standing.policy.tree
     limits: Limits = {}
@@ -131,7 +140,7 @@ def _limits(standing: Standing, request: Mapping[str, Any]) -> tuple[Limits, lis
     return limits, unknown
 
 
-def _positions(standing: Standing, request: Mapping[str, Any], limits: Limits, unknown: Sequence[str]) -> int:
+def _positions(standing: Standing, request: Json, limits: Limits, unknown: Sequence[str]) -> int:
     """Return how many arms to choose: fewer than asked for where only unknown ones are left to fill the slate."""
     k = int(request.get("k", 1))
     if k == 1:
@@ -143,19 +152,18 @@ def _positions(standing: Standing, request: Mapping[str, Any], limits: Limits, u
     return min(k, n)
 
 
-def _choose(standing: Standing, policy: Chooser | None, context: Floats | None, limits: Limits) -> Choice:
+def _choose(standing: Standing, policy: Chooser | None, context: Floats | None, limits: Limits) -> Decision:
     """Choose by a policy; without one, by the item of the control policy, or uniformly at random."""
     if policy is not None:
-        choice = policy.decide(context if policy.dim is not None else None, **limits)
-        return str(choice.arm), choice.propensity, choice.steps, choice.path
+        return policy.decide(context if policy.dim is not None else None, **limits)
     item, allowed = _without_policy(standing, limits)
-    arm, chance = (item, 1.0) if item is not None else (str(_random.choice(allowed)), 1 / len(allowed))
-    return arm, chance, [chance], standing.policy.tree.path(arm)
+    arm, chance = (item, 1.0) if item is not None else (_random.choice(allowed), 1 / len(allowed))
+    return Decision(arm, standing.policy.tree.path(arm), chance, (chance,))
 
 
-def _without_policy(standing: Standing, limits: Limits) -> tuple[str | None, Sequence[Any]]:
+def _without_policy(standing: Standing, limits: Limits) -> tuple[Name | None, Sequence[Name]]:
     """Return the item that a control policy always chooses, if it is allowed, and the arms that are."""
-    allowed: Sequence[Any] = standing.policy.tree.arms
+    allowed: Sequence[Name] = standing.policy.tree.arms
     if limits:
         exclude = set(limits.get("exclude", ()))
         allowed = [arm for arm in dict.fromkeys(limits.get("only", allowed)) if arm not in exclude]
@@ -166,15 +174,14 @@ def _without_policy(standing: Standing, limits: Limits) -> tuple[str | None, Seq
     return item if is_there else None, allowed
 
 
-def _overall(standing: Standing, cohort: str, choice: Choice, context: Floats | None, limits: Limits) -> float:
+def _overall(standing: Standing, cohort: str, choice: Decision, context: Floats | None, limits: Limits) -> float:
     """Return the probability of the arm over both groups: by the policy's and by the control policy's."""
-    arm, propensity, *_ = choice
     other = standing.policy if cohort == Cohort.CONTROL else standing.control
     if other is not None:
-        chance = other.propensity(arm, context if other.dim is not None else None, **limits)
+        chance = other.propensity(choice.arm, context if other.dim is not None else None, **limits)
     else:
         item, allowed = _without_policy(standing, limits)
-        chance = 1 / len(allowed) if item is None else float(arm == item)
+        chance = 1 / len(allowed) if item is None else float(choice.arm == item)
     share = standing.settings.control
-    in_control, in_policy = (propensity, chance) if cohort == Cohort.CONTROL else (chance, propensity)
+    in_control, in_policy = (choice.propensity, chance) if cohort == Cohort.CONTROL else (chance, choice.propensity)
     return share * in_control + (1 - share) * in_policy

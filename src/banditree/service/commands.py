@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from banditree.base.words import count
-from banditree.errors import InvalidValue
+from banditree.errors import BanditreeError, InvalidValue
 from banditree.service import choosing
-from banditree.service.events import MAIN, Cohort, Event, Json, Kind, new_id
+from banditree.service.events import MAIN, Cohort, Event, Json, Kind
 from banditree.service.settings import REAL, Plan, Settings, check_reward
 from banditree.service.state import State, change_tree, digest
 from banditree.service.store import EventLog
@@ -30,11 +30,20 @@ class Outcome:
 
 
 class Refused(Exception):
-    """A request cannot be carried out; ``code`` is the HTTP status to answer with."""
+    """A request cannot be carried out; ``code`` and ``headers`` are those of the HTTP answer."""
 
-    def __init__(self, code: int, sentence: str) -> None:
+    def __init__(self, code: int, sentence: str, **headers: str) -> None:
         super().__init__(sentence)
-        self.code = code
+        self.code, self.headers = code, headers
+
+
+def refusal(error: Exception) -> Refused:
+    """Say how a request is answered after an error: one of banditree without a code means a value not allowed."""
+    if isinstance(error, Refused):
+        return error
+    if isinstance(error, BanditreeError):
+        return Refused(getattr(error, "code", 422), str(error))
+    return Refused(500, "the service failed to handle this request; its log on stderr has the details")
 
 
 @dataclass(frozen=True)
@@ -61,10 +70,7 @@ class Command(ABC):
 
     @abstractmethod
     def run(self, state: State, history: list[Event], at: int, log: EventLog) -> Outcome:
-        """Compute the outcome from the state, the events of the decisions in `ids`, and the time.
-
-        What cannot be done is `Refused`; another error of banditree means that a value is not allowed.
-        """
+        """Compute the outcome from the state, the events of the decisions in `ids` and the time, or raise `Refused`."""
 
 
 MAX_RATIO = 1e6  # of a reward to the largest before it; beyond that, something is wrong with it
@@ -111,25 +117,14 @@ class Decide(Command):
             if told := what_differs((history[0].body or {})["request"], self.request):
                 what = f"the id {self.id!r} was used for another request: {told}"
                 raise Refused(409, f"{what}; choose a new one")
-            return Outcome(200, answer(history[0]))
+            return Outcome(200, choosing.answer(history[0]))
         if history and self._keeps(state, history, at):
-            return Outcome(200, answer(history[0]))
+            return Outcome(200, choosing.answer(history[0]))
         cohort, body = choosing.choose(state, self.request, self.salt)
         body |= {"policy": state.policy_version, "tree": state.tree_version}
         body |= {"shadow": True} if state.settings.shadow else {}
-        arms = body["arms"]
-        event = Event(
-            at,
-            Kind.DECISION,
-            self.id or new_id(at),
-            arm=arms[0],
-            value=float(len(arms)) if len(arms) > 1 else None,
-            body=body,
-            experiment=state.name,
-            unit=self.request.get("unit"),
-            cohort=cohort,
-        )
-        return Outcome(201, answer(event), (event,))
+        event = choosing.decided(state.name, self.id, at, cohort, body)
+        return Outcome(201, choosing.answer(event), (event,))
 
     def _keeps(self, state: State, history: list[Event], at: int) -> bool:
         """Whether the unit keeps the arm of its last decision: not for long, and not if the arm is not allowed."""
@@ -365,7 +360,7 @@ class ChangeSettings(Command):
         settings.build(state.policy.tree)
         changed = state.settings.differences(settings)
         event = Event(at, Kind.SETTINGS, body={"settings": settings.to_dict()}, experiment=state.name)
-        answer = {"name": state.name, "changed": changed, "settings": described_settings(settings)}
+        answer = {"name": state.name, "changed": changed, "settings": settings.to_dict()}
         return Outcome(200, answer, (event,) if changed else ())
 
 
@@ -378,11 +373,6 @@ class DeleteExperiment(Command):
     def run(self, state: State, history: list[Event], at: int, log: EventLog) -> Outcome:
         event = Event(at, Kind.DELETION, experiment=state.name)
         return Outcome(200, {"name": state.name, "status": "deleted"}, (event,))
-
-
-def described_settings(settings: Settings) -> Json:
-    """Return the settings that differ from the defaults, and the policy."""
-    return {"policy": settings.policy} | settings.to_dict()
 
 
 @dataclass(frozen=True)
@@ -491,16 +481,10 @@ def paths_of(state: State) -> dict[str, list[str]]:
 # Answers
 
 
-def answer(decision: Event) -> Json:
-    """Make the answer to a decision, which is the same whenever the request is repeated."""
-    assert decision.id is not None
-    return choosing.answer(decision.id, decision.at, decision.experiment, decision.cohort, decision.body or {})
-
-
 def describe_decision(history: list[Event], id_: str, settings: Settings, at: int) -> Json:
     """Describe a decision and its rewards, as they are at a time."""
     decision = _decision(history, id_)
-    fields = answer(decision)
+    fields = choosing.answer(decision)
     rewards = rewards_of(history, settings, at)
     fields["reward"] = rewards.get(0)
     if len(fields["arms"]) > 1:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import json
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -17,18 +18,17 @@ from banditree.policy import Policy
 from banditree.policy.saving import from_bytes
 from banditree.service import choosing
 from banditree.service.commands import AboutDecision, Outcome, Refused, what_differs
-from banditree.service.events import Cohort, Event, Json, Kind
+from banditree.service.events import Cohort, Event, Json
 from banditree.service.lift import in_control
 from banditree.service.schema import DecisionMade
 from banditree.service.settings import ITEM, Settings
-from banditree.service.state import State, change_tree, tree_of_fold
+from banditree.service.state import SETTING, State
 from banditree.service.store import EventLog
 from banditree.tree import Tree
 
 BILLION = 10**9  # weights are billionths, whose sum is small enough for flagd
-TREES = (Kind.ARMS, Kind.EXPERIMENT, Kind.FOLD)  # events that change the tree
-CHANGES = (*TREES, Kind.SETTINGS, Kind.PAUSE, Kind.RESUME)
-KEPT = 4  # earlier trees
+KEPT = 4  # earlier states
+MAX_POLICIES = 8  # kept for questions about weights
 
 
 # What a client needs
@@ -48,7 +48,7 @@ class Shelf:
 
     def __init__(self) -> None:
         self._kept: dict[tuple[str, str], tuple[object, Published]] = {}
-        self._loaded: dict[str, tuple[bytes, Policy]] = {}
+        self.load = lru_cache(MAX_POLICIES)(from_bytes)  # the policy that was saved as bytes
 
     def take(self, state: State, salt: str, group: str = Cohort.POLICY) -> Published:
         """Return how the policy of a group stands. Nothing may change the state meanwhile."""
@@ -75,13 +75,6 @@ class Shelf:
         standing = Published(state.changed_at, data, about, tag)
         self._kept[state.name, group] = version, standing
         return standing
-
-    def load(self, name: str, data: bytes) -> Policy:
-        """Return the policy that was saved as bytes."""
-        known = self._loaded.get(name)
-        if known is None or known[0] != data:
-            known = self._loaded[name] = data, from_bytes(data)
-        return known[1]
 
 
 # Weights
@@ -130,70 +123,29 @@ def as_flag(experiment: str, weights: Mapping[str, int], event: int) -> Json:
 # The record
 
 
-class Change(NamedTuple):
-    """An event that changed more than the beliefs."""
-
-    n: int
-    kind: str
-    settings: Settings | None
-
-
-class Facts(NamedTuple):
-    """The state that decisions depended on at an event, besides beliefs."""
-
-    tree: Tree
-    tree_version: int
-    settings: Settings
-    is_paused: bool
-
-
 class Past:
     """What experiments were at their earlier events. Used by the engine's thread alone."""
 
     def __init__(self) -> None:
-        self._changes: dict[str, list[Change]] = {}
-        self._read: dict[str, int] = {}  # the event up to which the changes of an experiment are known
-        self._trees: dict[tuple[str, int], Tree] = {}
+        self._known: deque[tuple[range, State]] = deque(maxlen=KEPT)  # the events between two changes, and the state
 
-    def at(self, state: State, log: EventLog, n: int) -> Facts:
-        """Return the state of an experiment at an event; events that are not folded yet count as the last one."""
-        if state.changed_at > self._read.get(state.name, -1) < n:
-            self._learn(state, log)
-        before = [change for change in self._changes.get(state.name, []) if change.n <= n]
-        later = self._changes.get(state.name, [])[len(before) :]
-        settings = next((change.settings for change in reversed(before) if change.settings), state.settings)
-        pauses = [change.kind for change in before if change.kind in (Kind.PAUSE, Kind.RESUME)]
-        is_paused = pauses[-1] == Kind.PAUSE if pauses else state.is_paused and not later
-        if not any(change.kind in TREES for change in later):
-            return Facts(state.policy.tree, state.tree_version, settings, is_paused)
-        version = max((change.n for change in before if change.kind in TREES), default=0)
-        return Facts(self._tree(state.name, log, version), version, settings, is_paused)
-
-    def _learn(self, state: State, log: EventLog) -> None:
-        """Read the changes since the last time."""
-        kinds = ", ".join("?" * len(CHANGES))
-        where = f"experiment = ? AND id IS NULL AND kind IN ({kinds}) AND n > ? AND n <= ? ORDER BY n"
-        values = (state.name, *CHANGES, self._read.get(state.name, 0), state.changed_at)
-        known = self._changes.setdefault(state.name, [])
-        for n, kind, text in log.run(f"SELECT n, kind, body FROM banditree_events WHERE {where}", values):
-            body = json.loads(text) if text else {}
-            known.append(Change(int(n), kind, Settings(**body["settings"]) if "settings" in body else None))
-        self._read[state.name] = state.changed_at
-
-    def _tree(self, name: str, log: EventLog, version: int) -> Tree:
-        """Return the tree after an event that changed it; of archived ones only the last is known."""
-        tree = self._trees.get((name, version))
-        if tree is None:
-            for event in log.of_kinds(*TREES):
-                if event.experiment == name and (event.n <= version or tree is None):
-                    body = event.body or {}
-                    is_fold = event.kind == Kind.FOLD
-                    tree = tree_of_fold(base64.b64decode(body["state"])) if is_fold else change_tree(tree, body)
-            assert tree is not None
-            while len(self._trees) >= KEPT:
-                del self._trees[next(iter(self._trees))]
-            self._trees[name, version] = tree
-        return tree
+    def at(self, state: State, log: EventLog, n: int) -> State:
+        """Return an experiment as it was at an event, without beliefs; of archived events, only the last is known."""
+        if n >= state.set_at:
+            return state
+        for events, earlier in self._known:
+            if n in events and earlier.name == state.name:
+                return earlier
+        earlier, since, until = State(state.name, state.settings), n, state.set_at
+        for event in log.of_kinds(*SETTING):
+            if event.experiment == state.name:
+                if event.n > n and not earlier.is_empty:
+                    until = event.n
+                    break
+                earlier.apply([event])
+                since = min(event.n, n)
+        self._known.append((range(since, until), earlier))
+        return earlier
 
 
 @dataclass(frozen=True)
@@ -213,38 +165,29 @@ class RecordDecision(AboutDecision):
         arms = made.arms or [made.arm]
         if history:
             body = history[0].body or {}
-            was = {"arms": body["arms"], "propensity": body["propensity"]} | body["request"]
-            if told := what_differs(was, {"arms": arms, "propensity": made.propensity} | request):
+            known = {"arms": body["arms"], "propensity": body["propensity"]} | body["request"]
+            if told := what_differs(known, {"arms": arms, "propensity": made.propensity} | request):
                 raise Refused(409, f"the id {self.id!r} was used for another decision: {told}")
             return Outcome(200, {"status": "duplicate"})
-        facts = self.past.at(state, log, made.event)
-        self._check_arms(facts.tree, arms)
+        was = self.past.at(state, log, made.event)
+        tree = was.policy.tree
+        self._check_arms(tree, arms)
         choosing.encode_context(state, made.context)
         body = {
             "request": request,
             "arms": arms,
-            "path": list(facts.tree.path(made.arm)),
+            "path": list(tree.path(made.arm)),
             "propensity": made.propensity,
             "steps": made.steps or [made.propensity],
             "policy": made.event,
-            "tree": facts.tree_version,
+            "tree": was.tree_version,
         }
         body |= {"propensities": made.propensities} if made.propensities else {}
         body |= {} if made.propensity_overall is None else {"propensity_overall": made.propensity_overall}
-        unknown = [arm for arm in made.only or () if arm not in facts.tree]
+        unknown = [arm for arm in made.only or () if arm not in tree]
         body |= {"unknown": unknown} if unknown else {}
         body |= {} if made.at is None else {"at": made.at}
-        event = Event(
-            at,
-            Kind.DECISION,
-            self.id,
-            arm=made.arm,
-            value=float(len(arms)) if len(arms) > 1 else None,
-            body=body,
-            experiment=state.name,
-            unit=made.unit,
-            cohort=self._cohort(state.name, facts),
-        )
+        event = choosing.decided(state.name, self.id, at, self._cohort(was), body)
         return Outcome(201, {"status": "accepted"}, (event,))
 
     def _check_arms(self, tree: Tree, arms: Sequence[str]) -> None:
@@ -261,12 +204,12 @@ class RecordDecision(AboutDecision):
         if len(made.propensities or ()) != (len(arms) if len(arms) > 1 else 0):
             raise Refused(422, "propensities must have one probability for each position of a slate")
 
-    def _cohort(self, name: str, facts: Facts) -> str | None:
+    def _cohort(self, was: State) -> str | None:
         """Return the cohort of the decision; raise if it is not that of its unit."""
-        is_control, settings, event = self.made.group == Cohort.CONTROL, facts.settings, self.made.event
+        is_control, settings, event = self.made.group == Cohort.CONTROL, was.settings, self.made.event
         if settings.shadow:
             raise Refused(422, f"at event {event} the experiment was in shadow mode, in which the service decides")
-        if facts.is_paused:
+        if was.is_paused:
             if not is_control:
                 raise Refused(422, f"at event {event} the experiment was paused: everybody was in the control group")
             return Cohort.PAUSED
@@ -275,6 +218,6 @@ class RecordDecision(AboutDecision):
                 raise Refused(422, f"at event {event} the experiment had no control group")
             return None
         unit = self.made.unit
-        if unit is not None and in_control(name, self.salt, unit, settings.control) != is_control:
+        if unit is not None and in_control(was.name, self.salt, unit, settings.control) != is_control:
             raise Refused(422, f"the unit {unit!r} is not in the group {self.made.group!r}")
         return Cohort.CONTROL if is_control else Cohort.POLICY

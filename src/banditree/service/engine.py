@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from banditree.errors import BanditreeError, InvalidValue
 from banditree.service.archive import adopt_archive
-from banditree.service.commands import Command, KeepTime, Outcome, PutExperiment, Refused, first_events
+from banditree.service.commands import Command, KeepTime, Outcome, PutExperiment, Refused, first_events, refusal
 from banditree.service.events import Event, Json, Kind, say, say_failure
 from banditree.service.replica import Refolds, Replica, Snapshots, without_collecting
 from banditree.service.settings import Plan, Settings
@@ -274,7 +274,7 @@ class Queue:
         self._used: dict[str, float] = {}  # experiment -> seconds of the thread that it has used
         self._least = 0.0  # what the one last taken from had used: nobody saves up time while it has nothing to do
         self._cost: dict[str, float] = {}  # experiment -> seconds that a command takes, about
-        self._turn: dict[str, float] = {}  # experiment -> seconds that its commands took since they were taken out
+        self._turn: dict[str, float] = {}  # experiment -> seconds that its last commands take, about
         self._began = 0.0  # when they were
         self._expected: dict[str, float] = {}  # experiment -> until when it may ask again
         self._size = 0
@@ -313,20 +313,17 @@ class Queue:
                 self._wait_for(crowd, LINGER_SECONDS)
                 self._let_others_ask()
             batch: list[Waiting] = []
-            used = dict.fromkeys(self._waiting, 0.0)  # by this batch, about
             seconds = 0.0
             while self._waiting and len(batch) < most and seconds < TURN_SECONDS:
-                name = min(self._waiting, key=lambda name: self._used[name] + used[name])
+                name = min(self._waiting, key=lambda name: self._used[name] + self._turn.get(name, 0.0))
                 cost = self._cost.get(name, LEAST_SECONDS)
                 if cost > SLOW_SECONDS and self._turn.keys() - {name}:
                     break
                 self._least = max(self._least, self._used[name])
-                items = self._waiting[name]
-                batch.append(items.popleft())
-                if not items:
+                batch.append(self._waiting[name].popleft())
+                if not self._waiting[name]:
                     del self._waiting[name]
-                self._turn.setdefault(name, 0.0)
-                used[name] += cost
+                self._turn[name] = self._turn.get(name, 0.0) + cost
                 seconds += cost
             self._size -= len(batch)
             self._began = time.monotonic()
@@ -337,16 +334,15 @@ class Queue:
         with self._changed:
             known = self._cost.get(experiment, LEAST_SECONDS)
             self._cost[experiment] = known + (seconds - known) / 8
-            self._turn[experiment] = self._turn.get(experiment, 0.0) + seconds
 
     def _end_turn(self) -> None:
         """Charge the time since the last commands were taken to their experiments, which may ask again now."""
         end, total = time.monotonic(), sum(self._turn.values())
         self._expected = {name: until for name, until in self._expected.items() if until > end}
         for name, seconds in self._turn.items():
-            self._used[name] = self._used.get(name, 0.0) + (end - self._began) * (seconds / total if total else 0.0)
+            self._used[name] += (end - self._began) * seconds / total
             self._expected[name] = end + EXPECTED_SECONDS
-        self._turn = {}
+        self._turn.clear()
 
     def _let_others_ask(self) -> None:
         """Wait a moment, if the next command is slow, for experiments that have used less time and are expected."""
@@ -466,7 +462,7 @@ class Writer:
             except StoreUnavailable:
                 raise
             except (Refused, BanditreeError) as error:
-                work.results.append(error if isinstance(error, Refused) else Refused(422, str(error)))
+                work.results.append(refusal(error))
             finally:
                 self._note(command.experiment, time.perf_counter() - began)
         return work

@@ -8,8 +8,8 @@ import json
 import time
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, MutableMapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -20,6 +20,7 @@ from starlette.responses import Response
 from banditree.base.files import reason
 from banditree.errors import InvalidValue
 from banditree.service import routes
+from banditree.service.commands import Refused, refusal
 from banditree.service.events import Event, Json, Kind, say_failure
 from banditree.service.routes import ROLES, Route
 
@@ -29,10 +30,7 @@ MAX_IN_FLIGHT = 1_000  # whole requests that wait for their answers; more are re
 REQUEST_SECONDS = 10.0  # for the body of a request
 PATIENCE_SECONDS = 0.1  # that a request waits before it is watched whether its client is still there
 HUNG_UP = 499  # counted in place of a status where the client disconnected before the answer
-RETRY_SECONDS = 1
-WRONG = "the service failed to handle this request; its log on stderr has the details"
 BUSY = "too many requests are waiting; try again"
-RETRY = {"retry-after": str(RETRY_SECONDS)}  # the header of responses to requests that may be sent again
 TOO_LARGE = f"the body is larger than {MAX_BODY_BYTES:,} bytes; send less"
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 GONE = "banditree.gone"  # set in the scope of a request whose client has disconnected
@@ -118,14 +116,6 @@ def _host_name(host: str) -> str:
     return host if host.count(":") > 1 else host.partition(":")[0].rstrip(".")
 
 
-class Refusal(Exception):
-    """A request is not let in; the response says why."""
-
-    def __init__(self, code: int, sentence: str, **headers: str) -> None:
-        super().__init__(sentence)
-        self.response = error_response(code, sentence, **headers)
-
-
 class Guard:
     """An ASGI application that wraps another one."""
 
@@ -150,12 +140,12 @@ class Guard:
         route = of_path.get(scope["method"])
         try:
             await self._pass_on(scope, receive, send_noting, route, of_path)
-        except Refusal as refusal:
-            await refusal.response(scope, receive, send_noting)
         except Exception as error:
-            say_failure(f"{scope['method']} {scope['path']}", error)
-            if code == 0:
-                await error_response(500, WRONG)(scope, receive, send_noting)
+            refused = refusal(error)
+            if code or refused.code == 500:
+                say_failure(f"{scope['method']} {scope['path']}", error)
+            if not code:
+                await error_response(refused)(scope, receive, send_noting)
         finally:
             if route is None or not route.is_endless:
                 code = HUNG_UP if GONE in scope else code
@@ -169,110 +159,91 @@ class Guard:
         self._check_head(scope, route)
         body = scope[BODY] = bytearray()
         try:
-            async with _time_limit():
-                await self._receive_body(scope, receive, body)
+            await self._receive_body(scope, receive, body)
+            if route is None and of_path:
+                raise Refused(405, "this route does not take this method", allow=", ".join(of_path))
             if route is None:
-                raise _no_route(of_path)
-            counts = not (route.is_endless or route.is_urgent)
-            if counts and self._in_flight >= MAX_IN_FLIGHT:
-                raise Refusal(503, BUSY, **RETRY)
+                raise Refused(404, "there is nothing here; /docs lists the routes")
             scope[ROUTE] = route
-            self._in_flight += counts
-            watch = _Watch(scope, receive) if counts else None
-            try:
+            if route.is_endless or route.is_urgent:
                 await self.app(scope, receive, send)
-            finally:
-                self._in_flight -= counts
-                if watch is not None:
-                    watch.stop()
+            else:
+                with self.counting(1), _watching(scope, receive):
+                    await self.app(scope, receive, send)
         finally:
             self._bytes -= len(body)
 
     @contextmanager
     def counting(self, n: int) -> Iterator[None]:
-        """Count a request as ``n``, because it asks for as many things; refuse it if too many wait."""
-        if self._in_flight + n - 1 > MAX_IN_FLIGHT:
-            raise Refusal(503, BUSY, **RETRY)
-        self._in_flight += n - 1
+        """Count ``n`` more requests while they wait; refuse them if there are too many."""
+        if self._in_flight + n > MAX_IN_FLIGHT:
+            raise Refused(503, BUSY)
+        self._in_flight += n
         try:
             yield
         finally:
-            self._in_flight -= n - 1
+            self._in_flight -= n
 
     async def _receive_body(self, scope: Scope, receive: Receive, body: bytearray) -> None:
         more = True
-        while more:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                scope[GONE] = True
-                raise Refusal(400, "the client has disconnected")  # seen by nobody
-            chunk, more = message.get("body", b""), message.get("more_body", False)
-            body += chunk
-            self._bytes += len(chunk)
-            if len(body) > MAX_BODY_BYTES:
-                raise Refusal(413, TOO_LARGE)
-            if self._bytes > MAX_BYTES:
-                raise Refusal(503, BUSY, **RETRY)
+        try:
+            async with asyncio.timeout(REQUEST_SECONDS):
+                while more:
+                    message = await receive()
+                    if message["type"] == "http.disconnect":
+                        scope[GONE] = True
+                        raise Refused(400, "the client has disconnected")  # seen by nobody
+                    chunk, more = message.get("body", b""), message.get("more_body", False)
+                    body += chunk
+                    self._bytes += len(chunk)
+                    if len(body) > MAX_BODY_BYTES:
+                        raise Refused(413, TOO_LARGE)
+                    if self._bytes > MAX_BYTES:
+                        raise Refused(503, BUSY)
+        except TimeoutError:
+            sentence = f"the body did not arrive within {REQUEST_SECONDS:g} seconds"
+            raise Refused(408, sentence, connection="close") from None
 
     def _check_head(self, scope: Scope, route: Route | None) -> None:
         """Raise unless the headers of a request let it in."""
         headers = dict(scope["headers"])
         host, origin = headers.get(b"host"), headers.get(b"origin")
         if not self.access.knows_host(host):
-            raise Refusal(400, "this service does not go by that Host; its operator can allow it")
+            raise Refused(400, "this service does not go by that Host; its operator can allow it")
         own = (host or b"").lower()
         if origin is not None and origin.lower() not in (b"http://" + own, b"https://" + own):
-            raise Refusal(403, "requests from pages of another site are refused; call the service from your own server")
+            raise Refused(403, "requests from pages of another site are refused; call the service from your own server")
         if self.access.tokens and not (route and route.is_open):
             roles = self.access.roles(headers.get(b"authorization"))
             if not roles:
                 sentence = "this needs the service's token: Authorization: Bearer ..."
-                raise Refusal(401, sentence, **{"www-authenticate": "Bearer"})
+                raise Refused(401, sentence, **{"www-authenticate": "Bearer"})
             if route and not roles & route.roles:
                 needed = " or ".join(sorted(route.roles))
-                raise Refusal(403, f"this token may not do that; it needs the role {needed}")
+                raise Refused(403, f"this token may not do that; it needs the role {needed}")
         length = headers.get(b"content-length", b"0")
         if len(length) > 18 or int(length) > MAX_BODY_BYTES:
-            raise Refusal(413, TOO_LARGE)
+            raise Refused(413, TOO_LARGE)
 
 
-@asynccontextmanager
-async def _time_limit() -> AsyncIterator[None]:
-    """Limit the time that a body takes to arrive; one that has arrived may wait to be read as long as it takes."""
-    try:
-        async with asyncio.timeout(REQUEST_SECONDS):
-            yield
-    except TimeoutError:
-        sentence = f"the body did not arrive within {REQUEST_SECONDS:g} seconds"
-        raise Refusal(408, sentence, connection="close") from None
+@contextmanager
+def _watching(scope: Scope, receive: Receive) -> Iterator[None]:
+    """Note in the scope of a request that waits when its client disconnects: no decision is made for one that left."""
+    tasks: list[asyncio.Task[None]] = []
 
-
-class _Watch:
-    """Notes in the scope of a request that waits when its client disconnects: no decision is made for one that left."""
-
-    def __init__(self, scope: Scope, receive: Receive) -> None:
-        self._scope, self._receive = scope, receive
-        self._task: asyncio.Task[None] | None = None
-        self._timer = asyncio.get_running_loop().call_later(PATIENCE_SECONDS, self._start)
-
-    def _start(self) -> None:
-        self._task = asyncio.get_running_loop().create_task(self._listen())
-
-    async def _listen(self) -> None:
-        while (await self._receive())["type"] != "http.disconnect":
+    async def listen() -> None:
+        while (await receive())["type"] != "http.disconnect":
             pass
-        self._scope[GONE] = True
+        scope[GONE] = True
 
-    def stop(self) -> None:
-        self._timer.cancel()
-        if self._task is not None:
-            self._task.cancel()
-
-
-def _no_route(of_path: Mapping[str, Route]) -> Refusal:
-    if of_path:
-        return Refusal(405, "this route does not take this method", allow=", ".join(of_path))
-    return Refusal(404, "there is nothing here; /docs lists the routes")
+    loop = asyncio.get_running_loop()
+    timer = loop.call_later(PATIENCE_SECONDS, lambda: tasks.append(loop.create_task(listen())))
+    try:
+        yield
+    finally:
+        timer.cancel()
+        for task in tasks:
+            task.cancel()
 
 
 def json_response(code: int, content: Json, **headers: str) -> Response:
@@ -280,9 +251,10 @@ def json_response(code: int, content: Json, **headers: str) -> Response:
     return Response(json.dumps(content), code, headers, "application/json")
 
 
-def error_response(code: int, sentence: str, **headers: str) -> Response:
-    """Make the response of a request that failed."""
-    return json_response(code, {"error": sentence}, **headers)
+def error_response(refused: Refused) -> Response:
+    """Make the response of a request that failed; after a 503, it may be sent again."""
+    headers = {"retry-after": "1"} if refused.code == 503 else refused.headers
+    return json_response(refused.code, {"error": str(refused)}, **headers)
 
 
 BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)  # seconds

@@ -43,7 +43,7 @@ class Replica:
         known = {name: (settings, 0) for name, settings in given.items()} | known_settings(self.log)
         self.deleted = {event.experiment for event in self.log.of_kinds(Kind.DELETION)}
         names = [name for name in known if name not in self.deleted]
-        self.states, _ = snapshots.restore(known, names)
+        self.states = snapshots.restore(known, names)
         for name in names:
             if name not in self.states:
                 self.states[name] = first_state(self.log, name, known[name][0])
@@ -239,8 +239,8 @@ class Snapshots:
         self.n = 0  # the event at which they were last stored
         self.stored: dict[str, int] = {}  # experiment -> its last event in its snapshot
 
-    def restore(self, known: Mapping[str, tuple[Settings, int]], names: Sequence[str]) -> tuple[dict[str, State], int]:
-        """Return the states of those experiments that have a sound snapshot, and the last event that they may hold."""
+    def restore(self, known: Mapping[str, tuple[Settings, int]], names: Sequence[str]) -> dict[str, State]:
+        """Return the states of those experiments that have a sound snapshot."""
         saved = {name: self.log.load_snapshot(snapshot_key(name, known[name][0])) for name in names}
         head = self.log.last()  # read after the snapshots, as the trees are: other processes may just store some
         trees = self.log.of_kinds(Kind.ARMS, Kind.EXPERIMENT, Kind.FOLD)
@@ -260,7 +260,7 @@ class Snapshots:
             state.n = data[0]
             states[name] = state
             self.stored[name] = state.changed_at
-        return states, head
+        return states
 
     def _check(self, state: State, n: int, head: int, trees: Sequence[Event]) -> None:
         """Raise an error if a snapshot after event ``n`` is not that of this log."""
@@ -273,16 +273,13 @@ class Snapshots:
         if n - state.changed_at <= MAX_CHECKED and self.log.count(where, (state.changed_at, n, state.name)):
             raise InvalidValue("it lacks events of the log")
         tree: Tree | None = None
-        is_archived = False
         for event in trees:
             if event.n <= n:
-                body = event.body or {}
-                is_archived = is_archived or event.kind == Kind.FOLD
-                is_fold = event.kind == Kind.FOLD
+                body, is_fold = event.body or {}, event.kind == Kind.FOLD
                 tree = tree_of_fold(base64.b64decode(body["state"])) if is_fold else change_tree(tree, body)
         if tree != state.policy.tree:
             raise InvalidValue("its tree is not that of the log")
-        if not state.voids and not is_archived:
+        if not state.voids and not any(event.kind == Kind.FOLD for event in trees):
             decisions = self.log.count("kind = 'decision' AND experiment = ? AND n <= ?", (state.name, n))
             if decisions != state.decisions:
                 raise InvalidValue(f"it has counted {state.decisions} decisions, the log {decisions}")

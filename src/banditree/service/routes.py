@@ -11,8 +11,9 @@ from urllib.parse import parse_qsl
 
 from fastapi import FastAPI
 from fastapi.responses import Response
-from pydantic import BaseModel, ConfigDict, ValidationError, create_model
+from pydantic import BaseModel, ConfigDict, create_model
 
+from banditree.errors import InvalidValue
 from banditree.service import schema as s
 from banditree.service.events import Json
 
@@ -54,7 +55,7 @@ class Route:
 DECISION, NAMED = "/v1/decisions/{id}", "/v1/experiments/{name}"
 DECIDED: Answers = {201: s.DecisionAnswer, 200: s.DecisionAnswer | list[s.DecisionAnswer | s.NotDone]}
 REWARDED: Answers = {200: s.RewardListedAnswer | list[s.RewardListedAnswer | s.NotDone]}
-EXPOSED: Answers = {200: s.ExposureAnswer}
+EXPOSED: Answers = {200: s.RewardListedAnswer}
 STANDING: Answers = {200: ("application/octet-stream",), 304: None}
 WEIGHTS: Answers = {200: s.WeightsAnswer | s.FlagdAnswer}
 CREATED = {201: s.ExperimentAnswer, 200: s.ExperimentAnswer}
@@ -170,19 +171,16 @@ def query_model(handler: Callable[..., object]) -> type[BaseModel]:
 
 
 def read_query(model: type[BaseModel], text: bytes) -> Json:
-    """Read query parameters; raise ValueError for one that the route does not take, or that is given twice."""
+    """Read query parameters; refuse one that the route does not take, or that is given twice."""
     pairs = parse_qsl(text.decode("latin-1"), keep_blank_values=True, max_num_fields=100)
     given = dict(pairs)
     for name in given:
         if name not in model.model_fields:
             takes = ", ".join(model.model_fields) or "none"
-            raise ValueError(f"there is no query parameter {name[:60]!r} here; this route takes {takes}")
+            raise InvalidValue(f"there is no query parameter {name[:60]!r} here; this route takes {takes}")
     if len(given) < len(pairs):
-        raise ValueError("a query parameter is given twice")
-    try:
-        return dict(model.model_validate(given))
-    except ValidationError as error:
-        raise ValueError(s.describe_errors(error.errors(include_url=False))) from None
+        raise InvalidValue("a query parameter is given twice")
+    return dict(s.read(model.model_validate, given))
 
 
 # OpenAPI

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 from math import isfinite
-from typing import Annotated, Any, Literal, get_type_hints
+from typing import Annotated, Literal, TypeVar, get_type_hints
 
 from pydantic import (
     AfterValidator,
@@ -14,15 +15,20 @@ from pydantic import (
     ConfigDict,
     Field,
     TypeAdapter,
+    ValidationError,
     WithJsonSchema,
     create_model,
     model_validator,
 )
+from pydantic_core import ErrorDetails
 
+from banditree.errors import InvalidValue
 from banditree.service.events import Json, from_iso
 from banditree.service.lift import Lift
 from banditree.service.settings import TIMES, Settings
 
+Given = TypeVar("Given")
+Model = TypeVar("Model")
 MAX_ARMS = 10_000  # in one list of a request
 MAX_K = 100
 MAX_NAME = 200  # characters
@@ -51,10 +57,12 @@ def storable(text: str) -> str:
     return text
 
 
-def _microseconds(text: Any) -> int | None:
+def _microseconds(text: object) -> int | None:
+    if text is None:
+        return None
     try:
-        return None if text is None else from_iso(text)
-    except (TypeError, ValueError, OverflowError):
+        return from_iso(text if isinstance(text, str) else "")
+    except (ValueError, OverflowError):
         raise ValueError(f"{text!r:.60} is not an ISO time such as 2026-11-16T09:30:00Z") from None
 
 
@@ -124,7 +132,7 @@ class ListedReward(RewardRequest):
     id: Id
 
 
-List = TypeAdapter(Annotated[list[Any], Field(max_length=MAX_LIST)])  # each request in it is checked by itself
+List = TypeAdapter(Annotated[list[object], Field(max_length=MAX_LIST)])  # each request in it is checked by itself
 
 
 class DecisionMade(Asked):
@@ -157,9 +165,11 @@ class Exposure(RequestBody):
 class BatchRequest(RequestBody):
     """Decisions that a client has made itself, and rewards. Each row is checked by itself."""
 
-    decisions: list[Any] = Field(default_factory=list, description="Rows with id, arm, propensity, group, at, event.")
-    exposures: list[Any] = Field(default_factory=list, description="Rows with id: of decisions that were seen.")
-    rewards: list[Any] = Field(default_factory=list, description="Rows with id, reward, position, at.")
+    decisions: list[object] = Field(
+        default_factory=list, description="Rows with id, arm, propensity, group, at, event."
+    )
+    exposures: list[object] = Field(default_factory=list, description="Rows with id: of decisions that were seen.")
+    rewards: list[object] = Field(default_factory=list, description="Rows with id, reward, position, at.")
 
 
 class ArmsRequest(RequestBody):
@@ -268,11 +278,6 @@ class RewardAnswer(BaseModel):
 
 class RewardListedAnswer(RewardAnswer):
     id: str
-
-
-class ExposureAnswer(BaseModel):
-    id: str
-    status: Literal["applied", "duplicate", "late"]
 
 
 class NotDone(BaseModel):
@@ -435,7 +440,24 @@ class FlagError(BaseModel):
     errorDetails: str  # noqa: N815
 
 
-def describe_errors(errors: Any) -> str:
+class Misread(InvalidValue):
+    """A request is not what its model describes; ``code`` is the HTTP status to answer with."""
+
+    def __init__(self, error: ValidationError) -> None:
+        self.errors = error.errors(include_url=False)
+        self.code = 400 if self.errors[0]["type"] == "json_invalid" else 422
+        super().__init__(_describe(self.errors))
+
+
+def read(validate: Callable[[Given], Model], given: Given) -> Model:
+    """Read something by the function that validates it."""
+    try:
+        return validate(given)
+    except ValidationError as error:
+        raise Misread(error) from None
+
+
+def _describe(errors: Sequence[ErrorDetails]) -> str:
     """Say in one sentence what is wrong with a request."""
     first = errors[0]
     if first["type"] == "json_invalid":
@@ -448,7 +470,7 @@ def describe_errors(errors: Any) -> str:
     return f"{place[:200]}: {what[:1].lower()}{what[1:]}{more}"
 
 
-def _place(error: Any) -> tuple[Any, ...]:
+def _place(error: ErrorDetails) -> tuple[int | str, ...]:
     """Return where an error is, without the names of types among which a value may choose."""
     kinds = ("query", "float", "int", "str", "bool")
     return tuple(part for part in error["loc"] if part not in kinds and "[" not in str(part))

@@ -33,12 +33,11 @@ from banditree.tree import Tree
 try:
     import jinja2  # noqa: F401 (for the pages)
     import uvicorn
-    from pydantic import ValidationError
 
     from banditree.service.app import Service
     from banditree.service.engine import Engine
     from banditree.service.guard import LOOPBACK, REQUEST_SECONDS, Access
-    from banditree.service.schema import MAX_ARM_NAME, SettingsRequest, describe_errors, storable
+    from banditree.service.schema import MAX_ARM_NAME, SettingsRequest, read, storable
 except ImportError:
     raise missing_extra("serve", "the service needs FastAPI, uvicorn and Jinja2") from None
 
@@ -98,10 +97,7 @@ def make_plan(
     source = Source(**{key: options.pop(key) for key in OF_SOURCE & options.keys()})
     if isinstance(options.get("context"), str) and "=" not in options["context"]:
         options["context"] = _read_features(options["context"], folder)
-    try:
-        settings = read_settings(SettingsRequest.model_validate(options).model_dump())
-    except ValidationError as error:
-        raise InvalidValue(describe_errors(error.errors())) from None
+    settings = read_settings(read(SettingsRequest.model_validate, options).model_dump())
     return replace(plan_of(name, source, settings, catalogue), updates_settings=updates_settings)
 
 

@@ -26,6 +26,11 @@ MARK = b"banditr2"
 MAX_SAID = 10  # events that do not fit that are said one by one
 BUCKETS = 60  # most pieces of time
 CHUNK = 500  # values in one SQL condition
+SETTING = (Kind.ARMS, Kind.EXPERIMENT, Kind.SETTINGS, Kind.PAUSE, Kind.RESUME, Kind.FOLD)  # what decisions depend on
+SAVED = (  # of a state, in a snapshot, beside its parts
+    *("changed_at", "set_at", "tree_version", "policy_version", "decisions", "is_paused", "catalogue", "evidence"),
+    "started_with",
+)
 ABOUT_DECISIONS = frozenset([Kind.DECISION, Kind.REWARD, Kind.DEFAULT, Kind.WITHDRAWAL, Kind.EXPOSURE])
 
 
@@ -43,6 +48,7 @@ class State:
         self.started_with: Json | None = None  # the settings that the service was last started with
         self.n = 0  # the last event of the log, of any experiment, that the state takes into account
         self.changed_at = 0  # the last event of this experiment
+        self.set_at = 0  # the last event that changed what decisions depend on, besides beliefs
         self.tree_version = 0  # the last event that changed the tree
         self.policy_version = 0  # the last event that the policy learned from
         self.decisions = 0
@@ -222,6 +228,8 @@ class State:
         elif kind == Kind.VOID and event not in self.voids:
             self.voids.add(event)
             self.is_stale = True
+        if kind in SETTING and kind != Kind.FOLD:
+            self.set_at = event.n
 
     def _change_settings(self, settings: Settings, n: int) -> None:
         """Replace the settings; if the fold depends on what changes, everything has to be folded again."""
@@ -293,9 +301,7 @@ class State:
 
     def to_bytes(self) -> bytes:
         """Convert to bytes for a snapshot."""
-        names = ["changed_at", "tree_version", "policy_version", "decisions", "is_paused", "catalogue", "evidence"]
-        names += ["started_with"]
-        rest: Json = {name: getattr(self, name) for name in names}
+        rest: Json = {name: getattr(self, name) for name in SAVED}
         rest |= {"name": self.name, "settings": self.settings.key, "left": sorted(self.left)}
         rest |= {"traffic": self.traffic.to_dict(), "account": self.account.to_dict(), "voids": self.voids.to_list()}
         rest |= {"windows": [] if self.windows is None else self.windows.to_list()}
@@ -337,9 +343,8 @@ class State:
             self.windows = Windows.from_list(rest.get("windows", []), window, only_exposed=only_exposed)
         self.voids = Voids.from_list(rest["voids"])
         self._skipped = set(rest.get("skipped", ()))
-        for key in ("changed_at", "tree_version", "policy_version", "decisions", "is_paused", "catalogue", "evidence"):
-            setattr(self, key, rest[key])
-        self.started_with = rest.get("started_with")
+        rest = {"set_at": rest["changed_at"], "started_with": None} | rest  # which version 0.3 did not save
+        vars(self).update({name: rest[name] for name in SAVED})
         self._policy, self.control = policy, control
 
 

@@ -56,6 +56,8 @@ class Kept(NamedTuple):
 class StoreUnavailable(BanditreeError, RuntimeError):
     """The database cannot be reached or cannot write. Nothing was stored; the same request may be sent again."""
 
+    code = 503  # the HTTP status to answer with
+
 
 class Conflict(Exception):
     """Another process has stored the same decision or reward, or an event that changes all. Nothing was stored."""

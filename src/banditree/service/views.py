@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from hashlib import sha256
-from typing import Any
 
 import numpy as np
 from pydantic_core import from_json, to_json
@@ -24,7 +23,7 @@ from banditree.policy.saving import from_bytes
 from banditree.policy.state import hold
 from banditree.report.html import render
 from banditree.service.commands import Refused, earns_default
-from banditree.service.events import Cohort, Event, Json, Kind, group, iso
+from banditree.service.events import Cohort, Event, Json, Kind, Record, group, iso
 from banditree.service.lift import Moments, compare
 from banditree.service.state import State, learn_sums
 from banditree.service.store import EventLog
@@ -37,7 +36,6 @@ ANSWERED = (
 ASKED = ("only", "exclude", "k")
 VERSIONS = ("policy", "tree")
 AT_ONCE = 500  # decisions read with one query
-NOTHING: Any = ()  # later events of a decision without a reward
 MAX_NODES = 50_000  # listed in one answer
 MAX_BEST = 10  # arms listed in the report
 MAX_CATEGORIES = 10
@@ -74,7 +72,7 @@ def nodes(policy: Policy, depth: int | None, under: Sequence[str] = (), search: 
             start = child
         listed, level, left_out, steps = [start], [start], 0, 0
         while level and (depth is None or steps < depth):
-            level = [child for node in level for child in range(*_children(shape, node))]
+            level = [child for node in level for child in _children(shape, node)]
             steps += 1
             room = MAX_NODES - len(listed)
             listed += level[:room] if not search else level
@@ -89,19 +87,17 @@ def nodes(policy: Policy, depth: int | None, under: Sequence[str] = (), search: 
         chosen = np.array(listed, np.intp)
         rewards = state.rows.rewards(chosen).tolist()
         plays, means, intervals = _beliefs(state.rows, chosen)
-        rows = []
-        for place, node in enumerate(listed):
-            first, last = _children(shape, node)
-            rows.append(
-                {
-                    "path": [str(name) for name in tree.nodes.path(node)],
-                    "plays": plays[place],
-                    "reward": rewards[place],
-                    "mean": means[place],
-                    "interval": intervals[place],
-                    "children": last - first,
-                }
-            )
+        rows = [
+            {
+                "path": [str(name) for name in tree.nodes.path(node)],
+                "plays": plays[place],
+                "reward": rewards[place],
+                "mean": means[place],
+                "interval": intervals[place],
+                "children": len(_children(shape, node)),
+            }
+            for place, node in enumerate(listed)
+        ]
     return {"nodes": rows, "left_out": left_out}
 
 
@@ -116,8 +112,8 @@ def _beliefs(rows: Rows, chosen: Places) -> tuple[list[float], list[float], list
     return plays.tolist(), rows.mean(chosen, None)[:, 0].tolist(), intervals
 
 
-def _children(shape: Shape, node: int) -> tuple[int, int]:
-    return (0, 0) if shape.content[node] >= 0 else (int(shape.start[node]), int(shape.start[node + 1]))
+def _children(shape: Shape, node: int) -> range:
+    return range(0) if shape.content[node] >= 0 else range(int(shape.start[node]), int(shape.start[node + 1]))
 
 
 # Traffic and report
@@ -141,18 +137,13 @@ def traffic(state: State) -> Json:
         for cohort in (Cohort.ALL, Cohort.POLICY, Cohort.CONTROL)
         if any(piece.decisions[cohort] for piece in pieces)
     }
-    lifts = [
-        compare(piece.moments(Cohort.POLICY), piece.moments(Cohort.CONTROL)).to_dict()
-        if Cohort.CONTROL in piece.sums
-        else None
-        for piece in pieces
-    ]
+    lifts = [compare(piece.moments(Cohort.POLICY), piece.moments(Cohort.CONTROL)) for piece in pieces]
     return {
         "start": iso(counted.first * counted.width),
         "seconds": counted.width / 1e6,
         "categories": lines,
         "groups": groups,
-        "lift": [None if lift is None or lift["interval"] is None else lift for lift in lifts],
+        "lift": [None if lift.interval is None else lift.to_dict() for lift in lifts],
     }
 
 
@@ -161,33 +152,27 @@ def report(state: State, at: int) -> Json:
     sums = state.moments_at(at)
     has_control = Cohort.CONTROL in sums or state.settings.control > 0
     names = (Cohort.POLICY, Cohort.CONTROL) if has_control else (Cohort.ALL,)
-    groups = {group(name): _group(sums.get(name, Moments())) for name in names}
-    if state.settings.control == 0 and not has_control:
-        lift = None
-    else:
-        both = sums.get(Cohort.POLICY, Moments()), sums.get(Cohort.CONTROL, Moments())
-        low, high = state.policy.support
-        bound = max(high - low, *(group.largest for group in both)) if np.isfinite(high - low) else None
-        lift = compare(*both, bound).to_dict()
-    sentences = []
+    groups = {group(name): sums.get(name, Moments()) for name in names}
+    sentences, lift = [], None
     if state.is_paused:
         sentences.append("Paused: the control policy decides for everybody, and nothing is learned.")
-    if lift is not None:
-        sentences.append(lift["sentence"])
+    if has_control:
+        low, high = state.policy.support
+        bound = max(high - low, *(its.largest for its in groups.values())) if np.isfinite(high - low) else None
+        lift = compare(groups[Cohort.POLICY], groups[Cohort.CONTROL], bound)
+        sentences.append(lift.sentence)
     return {
         "experiment": state.name,
         "policy": state.settings.policy,
         "paused": state.is_paused,
-        "settings": {"policy": state.settings.policy} | state.settings.to_dict(),
-        "groups": groups,
-        "lift": lift,
+        "settings": state.settings.to_dict(),
+        "groups": {
+            name: {"decisions": round(its.d), "units": its.units, "reward": its.mean if its.d else None}
+            for name, its in groups.items()
+        },
+        "lift": None if lift is None else lift.to_dict(),
         "sentences": sentences,
     }
-
-
-def _group(sums: Moments) -> Json:
-    reward = sums.r / sums.d if sums.d else None
-    return {"decisions": round(sums.d), "units": sums.units, "reward": reward}
 
 
 def outlook(data: bytes, stop_at: float | None) -> Json:
@@ -278,45 +263,36 @@ class LogReader:
 
     def _pages(self, after: int) -> Iterator[list[Json]]:
         """Yield rows in the order of the log, and close it."""
-        columns = "n, at, id, arm, value, unit, cohort, body"
+        columns = "n, at, id, unit, arm, cohort, body"
         where = f"n > ? AND n <= ? AND experiment || '' = ? AND kind = '{Kind.DECISION}'"
         statement = f"SELECT {columns} FROM banditree_events WHERE {where} ORDER BY n LIMIT {AT_ONCE}"
         with closing(self.log):
             while decisions := self.log.run(statement, (after, self.until, self._name)):
                 after = int(decisions[-1][0])
                 later = self._later([decision[2] for decision in decisions])
-                yield [
-                    self._row(at, id_, arm, unit, cohort, from_json(body), later.get(id_, NOTHING))
-                    for n, at, id_, arm, value, unit, cohort, body in decisions
-                    if not self._voids
-                    or not self._voids.cover(Event(at, Kind.DECISION, id_, n=n, unit=unit, cohort=cohort))
-                ]
+                yield [self._row(row, later.get(row[2], [])) for row in decisions if not self._is_void(*row[:4])]
 
-    def _later(self, ids: Sequence[str]) -> dict[str, list[tuple[str, int, str | None, float | None]]]:
+    def _is_void(self, n: int, at: int, id_: str, unit: str | None) -> bool:
+        return len(self._voids) > 0 and self._voids.cover(Event(at, Kind.DECISION, id_, n=n, unit=unit))
+
+    def _later(self, ids: Sequence[str]) -> dict[str, list[Record]]:
         """Look up the later events of decisions: kind, position, arm and value."""
-        found: dict[str, list[tuple[str, int, str | None, float | None]]] = {}
+        later: dict[str, list[Record]] = {}
         where = f"experiment = ? AND id IN ({', '.join('?' * len(ids))}) AND kind <> '{Kind.DECISION}' ORDER BY n"
         statement = f"SELECT id, kind, position, arm, value FROM banditree_events WHERE {where}"
         for id_, *rest in self.log.run(statement, (self._name, *ids)):
-            found.setdefault(id_, []).append(tuple(rest))
-        return found
+            later.setdefault(id_, []).append(tuple(rest))
+        return later
 
-    def _row(
-        self,
-        at: int,
-        id_: str,
-        arm: str,
-        unit: str | None,
-        cohort: str | None,
-        body: Json,
-        later: Sequence[tuple[str, int, str | None, float | None]],
-    ) -> Json:
+    def _row(self, decision: Record, later: Sequence[Record]) -> Json:
+        _, at, id_, unit, arm, cohort, text = decision
+        body = from_json(text)
         request, arms = body["request"], body["arms"]
         kinds = {kind for kind, *_ in later}
         rewards: list[float | None] = [None] * len(arms)
         if earns_default(at, body, kinds, self._settings, self._now):
             rewards = [self._settings.default_reward] * len(arms)
-        for wanted in (Kind.DEFAULT, Kind.REWARD) if later else ():
+        for wanted in (Kind.DEFAULT, Kind.REWARD):
             for kind, position, _, value in later:
                 if kind == wanted:
                     rewards[position] = value
