@@ -14,13 +14,12 @@ from email.message import Message
 from math import isfinite
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 from urllib.parse import quote
 
 import numpy as np
 
 from banditree.base import files
-from banditree.base.files import JsonObject
 from banditree.base.words import count
 from banditree.client.remote import NOT_MODIFIED, RETRIED, Caller, ServiceError, pause, plain
 from banditree.client.spool import Spool
@@ -31,8 +30,8 @@ from banditree.policy.answers import Decision
 from banditree.policy.saving import from_bytes
 from banditree.policy.state import hold
 from banditree.service import choosing
-from banditree.service.events import iso, now
-from banditree.service.settings import ITEM, RANDOM, Settings
+from banditree.service.events import Event, Json, iso, now
+from banditree.service.settings import Settings
 from banditree.tree.build import Name
 
 FOLLOW_SECONDS = 0.5  # between two looks whether the policy has changed
@@ -98,13 +97,6 @@ class Standing:
     policy: Draws
     control: Draws | None
 
-    @classmethod
-    def of(cls, name: str, event: int, about: JsonObject, data: bytes, control: bytes) -> Standing:
-        settings = Settings(**about["settings"])
-        features = None if settings.features is None else Features.from_dict(settings.features)
-        draws = Draws(from_bytes(data)), Draws(from_bytes(control)) if control else None
-        return cls(name, event, about["salt"], settings, about["paused"], features, *draws)
-
 
 class Local:
     """Decides in this process, and reports decisions and rewards in the background. Threads may share it.
@@ -145,7 +137,7 @@ class Local:
         self.folder = Path(folder) / quote(experiment, safe="")
         self.refused = 0  # decisions and rewards that the service refused, which are in refused.ndjson in the folder
         self._caller = Caller(url, token, experiment, timeout)
-        self._recent: dict[str, tuple[int, bool, JsonObject]] = {}  # unit -> its last decision
+        self._recent: dict[str, Event] = {}  # unit -> its last decision
         self._tags: dict[str, str] = {}  # of the policies, by group
         self._bytes: dict[str, bytes] = {}  # the policies themselves
         self._problems: dict[str, str] = {}  # by what is being done
@@ -171,7 +163,7 @@ class Local:
         only: Sequence[str] | None = None,
         exclude: Sequence[str] | None = None,
         k: int = 1,
-    ) -> JsonObject:
+    ) -> dict[str, Any]:
         """Decide. Returns what the service would have answered: id, arm, arms, path, propensity, steps, group, at.
 
         Parameters
@@ -185,18 +177,18 @@ class Local:
         k
             How many different arms.
         """
-        request = _request(unit, context, {"only": only, "exclude": exclude}, k)
+        request = _request(unit, context, only, exclude, k)
         with self._deciding:
             self._check_open()
             standing, at = self._standing, now()
-            sticky = standing.settings.sticky
-            if sticky is not None and unit is not None and (kept := self._kept(standing, unit, request, at)):
-                return kept
+            kept = None if unit is None else self._recent.get(unit)
+            if kept is not None and choosing.keeps(standing, kept, request, at):
+                return choosing.answer(kept)
             decision = choosing.decided(standing.name, None, at, *choosing.choose(standing, request, standing.salt))
             answer = choosing.answer(decision)
             self._append(DECISION, _row(answer, request, standing.event))
-            if sticky is not None and unit is not None:
-                self._remember(unit, (at, standing.is_paused, answer), round(sticky * 1e6))
+            if standing.settings.sticky is not None and unit is not None:
+                self._remember(unit, decision, standing.settings.sticky)
         return answer
 
     def reward(self, id: str, reward: float, *, position: int | None = None) -> None:  # noqa: A002
@@ -205,7 +197,7 @@ class Local:
         low, high = self._standing.policy.policy.support
         if not (isfinite(value) and low <= value <= high):
             raise InvalidValue(f"reward {reward!r} of the decision {id!r} is outside [{low:g}, {high:g}]")
-        row: JsonObject = {"id": id, "reward": value, "at": iso(now())}
+        row = {"id": id, "reward": value, "at": iso(now())}
         with self._deciding:
             self._append(REWARD, row if position is None else row | {"position": position})
 
@@ -256,7 +248,7 @@ class Local:
 
     # Deciding
 
-    def _append(self, kind: bytes, row: JsonObject) -> None:
+    def _append(self, kind: bytes, row: Mapping[str, object]) -> None:
         self._check_open()
         try:
             line = kind + _write(row).encode() + b"\n"
@@ -272,16 +264,10 @@ class Local:
         if self._is_closed:
             raise InvalidValue("this client was closed; make another one")
 
-    def _kept(self, standing: Standing, unit: str, request: JsonObject, at: int) -> JsonObject | None:
-        """Return the last decision of a unit if it keeps it, as in the service."""
-        made_at, was_paused, answer = self._recent.get(unit, (0, False, {}))
-        is_fresh = at - made_at <= (standing.settings.sticky or 0) * 1e6 and was_paused == standing.is_paused
-        return dict(answer) if answer and is_fresh and choosing.keeps(standing, answer["arms"], request) else None
-
-    def _remember(self, unit: str, made: tuple[int, bool, JsonObject], sticky: int) -> None:
+    def _remember(self, unit: str, decision: Event, sticky: float) -> None:
         self._recent.pop(unit, None)
-        self._recent[unit] = made[0], made[1], dict(made[2])
-        while (first := next(iter(self._recent))) != unit and self._recent[first][0] < made[0] - sticky:
+        self._recent[unit] = decision
+        while self._recent[first := next(iter(self._recent))].at < decision.at - sticky * 1e6:
             del self._recent[first]
 
     # Following the service
@@ -305,11 +291,8 @@ class Local:
         changed, headers = self._ask_for("policy")
         about = json.loads(headers["banditree-standing"])
         settings = Settings(**about["settings"])
-        if settings.control_policy != RANDOM and not settings.control_policy.startswith(ITEM):
+        if settings.control_learns:
             changed = self._ask_for("control")[0] or changed
-        else:
-            self._bytes.pop("control", None)
-            self._tags.pop("control", None)
         if settings.shadow:
             raise ServiceError(f"{self.experiment} is in shadow mode, in which the service decides: use Client", 409)
         if not changed:
@@ -329,8 +312,18 @@ class Local:
     def _build(self) -> Standing:
         about = self._about
         try:
-            policies = self._bytes["policy"], self._bytes.get("control", b"")
-            return Standing.of(self.experiment, about["event"], about, *policies)
+            settings = Settings(**about["settings"])
+            features = None if settings.features is None else Features.from_dict(settings.features)
+            return Standing(
+                name=self.experiment,
+                event=about["event"],
+                salt=about["salt"],
+                settings=settings,
+                is_paused=about["paused"],
+                features=features,
+                policy=Draws(from_bytes(self._bytes["policy"])),
+                control=Draws(from_bytes(self._bytes["control"])) if settings.control_learns else None,
+            )
         except (BanditreeError, TypeError, KeyError) as error:
             self._tags.clear()
             raise ServiceError(
@@ -455,12 +448,14 @@ def _after_fork(client: Local | None) -> None:
         client._restart()
 
 
-def _request(unit: object, context: object, limits: Mapping[str, Iterable[object] | None], k: object) -> JsonObject:
+def _request(
+    unit: object, context: object, only: Iterable[object] | None, exclude: Iterable[object] | None, k: object
+) -> Json:
     """Return the fields of a request that are given, as the service takes them."""
-    request: JsonObject = {}
+    request: Json = {}
     if context is not None:
         request["context"] = dict(context) if isinstance(context, Mapping) else np.asarray(context).tolist()
-    for name, arms in limits.items():
+    for name, arms in (("only", only), ("exclude", exclude)):
         if arms is not None:
             request[name] = list(arms)
             if isinstance(arms, str) or not all(isinstance(arm, str) for arm in request[name]):
@@ -476,8 +471,8 @@ def _request(unit: object, context: object, limits: Mapping[str, Iterable[object
     return request
 
 
-def _row(answer: JsonObject, request: JsonObject, event: int) -> JsonObject:
+def _row(answer: Json, request: Json, event: int) -> Json:
     """Return what is reported of a decision."""
     names = ("id", "arm", "propensity", "propensity_overall", "steps", "group", "at", "propensities")
-    row: JsonObject = {name: answer[name] for name in names if name in answer}
+    row = {name: answer[name] for name in names if name in answer}
     return row | request | {"event": event} | ({"arms": answer["arms"]} if len(answer["arms"]) > 1 else {})

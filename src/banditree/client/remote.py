@@ -15,7 +15,7 @@ from __future__ import annotations
 import json
 import random
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from email.message import Message
 from http.client import HTTPException
 from typing import Any, NamedTuple
@@ -24,7 +24,6 @@ from urllib.parse import quote
 from urllib.request import ProxyHandler, Request, build_opener
 from uuid import uuid4
 
-from banditree.base.files import JsonObject
 from banditree.errors import BanditreeError, InvalidValue
 
 NOT_MODIFIED = 304
@@ -118,7 +117,7 @@ class Client(Caller):
         exclude: Sequence[str] | None = None,
         k: int | None = None,
         id: str | None = None,  # noqa: A002
-    ) -> JsonObject:
+    ) -> dict[str, Any]:
         """Ask for a decision. Returns the service's answer: id, arm, arms, path, propensity, steps, group, at.
 
         Parameters
@@ -146,7 +145,7 @@ class Client(Caller):
         """Say that somebody saw what was decided, for experiments with ``--exposure``."""
         return str(self._ask("POST", f"/decisions/{quote(id, safe='')}/exposure", {})["status"])
 
-    def look_up(self, id: str) -> JsonObject:  # noqa: A002
+    def look_up(self, id: str) -> dict[str, Any]:  # noqa: A002
         """Look up a decision and its reward."""
         return self._ask("GET", f"/decisions/{quote(id, safe='')}")
 
@@ -160,26 +159,25 @@ class Client(Caller):
         add: Mapping[str, Sequence[str]] | None = None,
         move: Mapping[str, Sequence[str]] | None = None,
         remove: Sequence[str] = (),
-    ) -> JsonObject:
+    ) -> dict[str, Any]:
         """Add, move and remove arms: all of them, or none. Repeating a request that was carried out is not an error."""
         return self._ask("POST", "/arms", {"add": add, "move": move, "remove": remove})
 
-    def tree(self) -> list[JsonObject]:
+    def tree(self) -> list[dict[str, Any]]:
         """Return the nodes of the tree, with what was learned."""
-        nodes: list[JsonObject] = self._ask("GET", "/tree")["nodes"]
-        return nodes
+        return list(self._ask("GET", "/tree")["nodes"])
 
-    def report(self) -> JsonObject:
+    def report(self) -> dict[str, Any]:
         """Return what the experiment is worth: the groups, the lift with its interval, and what is left to gain."""
         return self._ask("GET", "/report")
 
-    def _ask(self, method: str, path: str, body: JsonObject | None = None) -> JsonObject:
+    def _ask(self, method: str, path: str, body: Mapping[str, object] | None = None) -> dict[str, Any]:
         """Send a request, without what is None in its body, and again if there is no answer; return the answer."""
         given = None if body is None else {what: value for what, value in body.items() if value is not None}
         data = None if given is None else json.dumps(given, default=plain).encode()
         for attempt in range(self.retries + 1):
             try:
-                answer: JsonObject = json.loads(self.send(method, path, data).body)
+                answer: dict[str, Any] = json.loads(self.send(method, path, data).body)
                 return answer
             except ValueError:
                 failed = ServiceError(f"{self.url} did not answer with JSON", None)
@@ -197,7 +195,7 @@ def pause(attempt: int) -> float:
     return min(MAX_WAIT_SECONDS, 0.1 * 2.0 ** min(attempt, 30)) * random.uniform(0.5, 1.0)
 
 
-def plain(value: Any) -> object:
+def plain(value: Iterable[object]) -> object:
     """Convert a mapping, a sequence or a number of another kind than JSON knows."""
     if isinstance(value, Mapping):
         return dict(value)

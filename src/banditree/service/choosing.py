@@ -13,7 +13,7 @@ from banditree.policy import inputs
 from banditree.policy.answers import Decision
 from banditree.service.events import Cohort, Event, Json, Kind, group, iso, new_id
 from banditree.service.lift import in_control
-from banditree.service.settings import ITEM, Settings
+from banditree.service.settings import Settings
 from banditree.tree import Tree
 from banditree.tree.build import Name
 
@@ -94,8 +94,13 @@ def answer(decision: Event) -> Json:
     return fields | {key: body[key] for key in IF_THERE if key in body}
 
 
-def keeps(standing: Standing, arms: Sequence[str], request: Json) -> bool:
-    """Whether a unit may get the arms of its last decision again."""
+def keeps(standing: Standing, decision: Event, request: Json, at: int) -> bool:
+    """Whether a unit gets its last decision again: not for long, and not if one of its arms is not allowed."""
+    sticky, arms = standing.settings.sticky, (decision.body or {})["arms"]
+    if sticky is None or at - decision.at > sticky * 1e6:
+        return False
+    if (decision.cohort == Cohort.PAUSED) != standing.is_paused:  # a pause, and its end, concern everybody at once
+        return False
     only, exclude, tree = request.get("only"), request.get("exclude") or (), standing.policy.tree
     is_allowed = all(arm in tree and arm not in exclude and (not only or arm in only) for arm in arms)
     return is_allowed and len(arms) == _positions(standing, request, *_limits(standing, request))
@@ -169,8 +174,8 @@ def _without_policy(standing: Standing, limits: Limits) -> tuple[Name | None, Se
         allowed = [arm for arm in dict.fromkeys(limits.get("only", allowed)) if arm not in exclude]
     if not allowed:
         raise InvalidValue("no arm is allowed; name others in only, or exclude fewer")
-    item = standing.settings.control_policy.removeprefix(ITEM)
-    is_there = item != standing.settings.control_policy and item in (allowed if limits else standing.policy.tree)
+    item = standing.settings.control_item
+    is_there = item is not None and item in (allowed if limits else standing.policy.tree)
     return item if is_there else None, allowed
 
 

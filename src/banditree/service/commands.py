@@ -118,23 +118,14 @@ class Decide(Command):
                 what = f"the id {self.id!r} was used for another request: {told}"
                 raise Refused(409, f"{what}; choose a new one")
             return Outcome(200, choosing.answer(history[0]))
-        if history and self._keeps(state, history, at):
+        counts = history and not state.voids.cover(history[0]) and not is_withdrawn(history)
+        if counts and choosing.keeps(state, history[0], self.request, at):
             return Outcome(200, choosing.answer(history[0]))
         cohort, body = choosing.choose(state, self.request, self.salt)
         body |= {"policy": state.policy_version, "tree": state.tree_version}
         body |= {"shadow": True} if state.settings.shadow else {}
         event = choosing.decided(state.name, self.id, at, cohort, body)
         return Outcome(201, choosing.answer(event), (event,))
-
-    def _keeps(self, state: State, history: list[Event], at: int) -> bool:
-        """Whether the unit keeps the arm of its last decision: not for long, and not if the arm is not allowed."""
-        decision, sticky = history[0], state.settings.sticky
-        if sticky is None or at - decision.at > sticky * 1e6 or state.voids.cover(decision):
-            return False
-        if (decision.cohort == Cohort.PAUSED) != state.is_paused:  # a pause, and its end, concern everybody at once
-            return False
-        arms = (decision.body or {})["arms"]
-        return choosing.keeps(state, arms, self.request) and not is_withdrawn(history)
 
 
 # What happens to decisions

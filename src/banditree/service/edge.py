@@ -21,7 +21,7 @@ from banditree.service.commands import AboutDecision, Outcome, Refused, what_dif
 from banditree.service.events import Cohort, Event, Json
 from banditree.service.lift import in_control
 from banditree.service.schema import DecisionMade
-from banditree.service.settings import ITEM, Settings
+from banditree.service.settings import Settings
 from banditree.service.state import SETTING, State
 from banditree.service.store import EventLog
 from banditree.tree import Tree
@@ -88,9 +88,8 @@ def chances(policy: Policy, settings: Settings, *, learns: bool, context: object
     arms = [str(arm) for arm in policy.tree.arms]
     if learns:
         return dict(zip(arms, quantise(policy.propensities(context)).tolist(), strict=True))
-    item = settings.control_policy.removeprefix(ITEM)
-    if item != settings.control_policy and item in policy.tree:
-        return dict.fromkeys(arms, 0) | {item: BILLION}
+    if settings.control_item is not None and settings.control_item in policy.tree:
+        return dict.fromkeys(arms, 0) | {settings.control_item: BILLION}
     return dict(zip(arms, quantise(np.full(len(arms), 1 / len(arms))).tolist(), strict=True))
 
 

@@ -86,6 +86,16 @@ class Settings:
             check_reward(trial, "b", self.default_reward)
 
     @property
+    def control_item(self) -> str | None:
+        """The item that the control policy always chooses, if it is one that does."""
+        return self.control_policy.removeprefix(ITEM) if self.control_policy.startswith(ITEM) else None
+
+    @property
+    def control_learns(self) -> bool:
+        """Whether the control policy is one that learns: it is neither an item nor random."""
+        return self.control_policy != RANDOM and self.control_item is None
+
+    @property
     def key(self) -> str:
         """The key of snapshots; those with the same key were folded in the same way."""
         of_fold = (
@@ -119,9 +129,7 @@ class Settings:
 
     def build_control(self, tree: Tree) -> Policy | None:
         """Build the control policy, or None if it is one that does not learn."""
-        if self.control_policy == RANDOM or self.control_policy.startswith(ITEM):
-            return None
-        return self._build(self.control_policy, tree)
+        return self._build(self.control_policy, tree) if self.control_learns else None
 
     def check_arms(self, arms: Collection[str]) -> None:
         """Refuse arms among which the settings cannot decide.
@@ -129,15 +137,12 @@ class Settings:
         An item that is the control policy must exist; if it is removed later, any arm takes its place.
         """
         self.check_size(len(arms))
-        item = self.control_policy.removeprefix(ITEM)
-        if item != self.control_policy and item not in arms:
-            raise InvalidValue(f"control_policy {self.control_policy}: there is no item {item!r}")
+        if self.control_item is not None and self.control_item not in arms:
+            raise InvalidValue(f"control_policy {self.control_policy}: there is no item {self.control_item!r}")
 
     def check_size(self, n_arms: int) -> None:
         """Refuse contexts too long for this many arms: each decision would keep all others waiting."""
-        for name in (self.policy, self.control_policy):
-            if name == RANDOM or name.startswith(ITEM):
-                continue
+        for name in (self.policy, self.control_policy)[: 1 + self.control_learns]:
             about = parse_policy(name)[0].about
             columns = Features.from_dict(self.features).dim if self.features is not None else self.dim or 0
             if about.takes_contexts and about.cost * work(n_arms, columns) > MAX_WORK:
