@@ -54,7 +54,7 @@ class Hasty(engine.Engine):
         if part:
             self.replica.follow(self.log.begin(alone=True))
             work = self.writer._compute([waiting.command for waiting in part])
-            self._answer(list(zip(part, work.results, strict=True)))
+            self._answer(part, work.results)
             time.sleep(0.02)
             if work.events:
                 self.writer.store(work.events, alone=True)

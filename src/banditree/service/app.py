@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Annotated, Literal, TypeVar
 
 from fastapi import FastAPI, Request
@@ -506,22 +506,22 @@ class Service:
         engine = self.engine
         text = self.metrics.text(
             events=engine.n,
-            lag=engine.lag,
+            lag=max(0, engine.log.head - engine.replica.until),  # numbers of the log, some of which may be missing
             arms={state.name: state.policy.tree.n_arms for state in list(engine.states.values()) if not state.is_empty},
             ready=engine.unavailable is None,
         )
         return PlainTextResponse(text, media_type="text/plain; version=0.0.4; charset=utf-8")
 
     async def page(self, request: Request) -> Response:
-        text = views.live_page(token=bool(self.access.tokens))
-        return HTMLResponse(text, headers=views.page_headers(text))
+        text, headers = views.page("live.html", token=bool(self.access.tokens))
+        return HTMLResponse(text, headers=headers)
 
     async def openapi(self, request: Request) -> Response:
         return json_response(200, self.app.openapi())
 
     async def docs(self, request: Request) -> Response:
-        text = views.docs_page(self.app.openapi())
-        return HTMLResponse(text, headers=views.page_headers(text))
+        text, headers = views.page("docs.html", described=self.app.openapi(), as_json=partial(json.dumps, indent=2))
+        return HTMLResponse(text, headers=headers)
 
 
 def read(request: Request, kind: type[T]) -> T:

@@ -56,11 +56,6 @@ class Engine:
         """The last event folded."""
         return self.replica.n
 
-    @property
-    def lag(self) -> int:
-        """How many numbers of the log may have events that this process has not folded."""
-        return max(0, self.log.head - self.replica.until)
-
     # Starting and stopping
 
     def start(self, plans: Sequence[Plan]) -> None:
@@ -171,25 +166,22 @@ class Engine:
                 self._set_unavailable(error)
                 self._refuse(part, error)
                 return
-            self._answer(list(zip(part, results, strict=False)))
+            self._answer(part, results)
             part = part[len(results) :]
 
     def _present(self, part: list[Waiting]) -> list[Waiting]:
         """Refuse the commands whose clients have gone, and return the others."""
-        present: list[Waiting] = []
-        gone: list[Waiting] = []
-        for waiting in part:
-            (gone if waiting.is_gone() else present).append(waiting)
+        gone = [waiting for waiting in part if waiting.is_gone()]
         self._refuse(gone, Refused(503, "the client has gone; nothing was decided"))
-        return present
+        return [waiting for waiting in part if waiting not in gone]
 
-    def _answer(self, pairs: Sequence[tuple[Waiting, Reply]]) -> None:
-        """Pass the results to the waiting requests, with one call into their event loop."""
-        if pairs:
-            pairs[0][0].future.get_loop().call_soon_threadsafe(_resolve, pairs)
+    def _answer(self, part: Sequence[Waiting], results: Sequence[Reply]) -> None:
+        """Pass results to the first of some waiting requests, with one call into their event loop."""
+        if part:
+            part[0].future.get_loop().call_soon_threadsafe(_resolve, part, results)
 
-    def _refuse(self, batch: Sequence[Waiting], error: Exception) -> None:
-        self._answer([(waiting, error) for waiting in batch])
+    def _refuse(self, part: Sequence[Waiting], error: Exception) -> None:
+        self._answer(part, [error] * len(part))
 
     # From time to time
 
@@ -235,14 +227,13 @@ class Engine:
         self.unavailable = None
 
 
-def _resolve(pairs: Sequence[tuple[Waiting, Reply]]) -> None:
-    for waiting, result in pairs:
-        if waiting.future.done():  # the client has disconnected
-            continue
-        if isinstance(result, Exception):
-            waiting.future.set_exception(result)
-        else:
-            waiting.future.set_result(result)
+def _resolve(part: Sequence[Waiting], results: Sequence[Reply]) -> None:
+    for waiting, result in zip(part, results, strict=False):
+        if not waiting.future.done():  # else the client has disconnected
+            if isinstance(result, Exception):
+                waiting.future.set_exception(result)
+            else:
+                waiting.future.set_result(result)
 
 
 LINGER_SECONDS = 0.005  # that a command waits for others, so that they share one write to the disk

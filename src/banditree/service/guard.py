@@ -295,9 +295,10 @@ class Metrics:
             f'{{method="{method}",route="{route}",code="{code}"}}': n
             for (method, route, code), n in sorted(self.requests.items())
         }
-        decisions = {_label(name): self.decisions[name] for name in arms}
+        decisions = {f'{{experiment="{name}"}}': self.decisions[name] for name in arms}
+        n_arms = {f'{{experiment="{name}"}}': n for name, n in arms.items()}
         statuses = {
-            f'{{experiment="{_escape(name)}",status="{what}"}}': self.rewards[name, what]
+            f'{{experiment="{name}",status="{what}"}}': self.rewards[name, what]
             for name in arms
             for what in ("learned", "recorded")
         }
@@ -309,7 +310,7 @@ class Metrics:
                 _family("http_requests_total", "counter", "Requests by method, route and status.", requests),
                 _family("events", "gauge", "Events in the log that this process has folded.", events),
                 _family("fold_lag_events", "gauge", "Events in the log that this process has not folded yet.", lag),
-                _family("arms", "gauge", "Arms that can be chosen.", {_label(name): n for name, n in arms.items()}),
+                _family("arms", "gauge", "Arms that can be chosen.", n_arms),
                 _family("ready", "gauge", "Whether the store can be used.", int(ready)),
             ]
         )
@@ -334,11 +335,3 @@ def _family(name: str, kind: str, text: str, values: object) -> str:
         *(f"{name}{at} {value}" for at, value in by_label.items()),
     ]
     return "\n".join(lines) + "\n"
-
-
-def _label(experiment: str) -> str:
-    return f'{{experiment="{_escape(experiment)}"}}'
-
-
-def _escape(name: str) -> str:
-    return name.replace("\\", "\\\\").replace('"', '\\"')

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from base64 import b64encode
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -342,35 +341,15 @@ CONTENT_POLICY = "default-src 'none'; connect-src 'self'; img-src data:; base-ur
 CONTENT_POLICY += "frame-ancestors 'none'; "
 
 
-def live_page(*, token: bool) -> str:
-    """Make the page at /, which fetches what it shows, with the token if there is one."""
-    return render("banditree.service", "live.html", token=token, version=__version__)
-
-
-def page_headers(page: str) -> dict[str, str]:
-    """Make headers that allow only the page's own script and style."""
+def page(template: str, **values: object) -> tuple[str, dict[str, str]]:
+    """Make a page, and headers that allow only its own script and style."""
+    page = render("banditree.service", template, version=__version__, **values)
     sources = {}
     for tag in ("script", "style"):
         content = page.partition(f"<{tag}>")[2].partition(f"</{tag}>")[0].encode()
         sources[tag] = f"'sha256-{b64encode(sha256(content).digest()).decode()}'" if content else "'none'"
-    return {
+    return page, {
         "content-security-policy": f"{CONTENT_POLICY}script-src {sources['script']}; style-src {sources['style']}",
         "x-content-type-options": "nosniff",
         "referrer-policy": "no-referrer",
     }
-
-
-def docs_page(described: Json) -> str:
-    """Make the page at /docs from the OpenAPI description."""
-    routes = [
-        {"method": method.upper(), "path": path, **operation, "body": _body(operation)}
-        for path, operations in described["paths"].items()
-        for method, operation in operations.items()
-    ]
-    schemas = {name: json.dumps(value, indent=2) for name, value in described["components"]["schemas"].items()}
-    return render("banditree.service", "docs.html", routes=routes, schemas=schemas, version=__version__)
-
-
-def _body(operation: Json) -> str:
-    content = operation.get("requestBody", {}).get("content", {})
-    return json.dumps(content["application/json"]["schema"], indent=2) if content else ""
