@@ -41,6 +41,7 @@ from banditree.service.store import EventLog, StoreUnavailable
 from banditree.service.stream import Hub
 
 T = TypeVar("T", bound=BaseModel)
+Listed = TypeVar("Listed", schema.DecisionRequest, schema.ListedReward)
 Item = TypeVar("Item")
 Done = TypeVar("Done")
 OUTLOOK_SECONDS = 60.0  # between two checks of whether an experiment with --stop-at is done
@@ -116,9 +117,7 @@ class Service:
         def command(asked: schema.DecisionRequest) -> commands.Command:
             return commands.Decide(asked.id, asked.request(), self.engine.salt, experiment=name)
 
-        if _is_list(request):
-            return await self._do_each(request, schema.DecisionRequest, command)
-        return await self._do(request, command(read(request, schema.DecisionRequest)))
+        return await self._do_listed(request, schema.DecisionRequest, command)
 
     async def look_up(self, request: Request) -> Response:
         id_, state = _decision_id(request), self._state(request)
@@ -146,11 +145,7 @@ class Service:
         def command(asked: schema.ListedReward) -> commands.Command:
             return commands.GiveReward(asked.id, asked.reward, asked.position, asked.arm, experiment=name)
 
-        if _is_list(request):
-            return await self._do_each(request, schema.ListedReward, command)
-        asked = read(request, schema.ListedReward)
-        outcome = await self._run(request, command(asked))
-        return json_response(outcome.code, {"id": asked.id} | outcome.answer)
+        return await self._do_listed(request, schema.ListedReward, command)
 
     async def batch(self, request: Request) -> Response:
         """Record decisions that a client has made itself, exposures, and then rewards. A batch may be sent again."""
@@ -168,22 +163,30 @@ class Service:
         results = await self._run_rows(request, asked.decisions, schema.DecisionMade, decision)
         results += await self._run_rows(request, asked.exposures, schema.Exposure, exposure)
         results += await self._run_rows(request, asked.rewards, schema.RewardGiven, reward)
-        done = [result.answer["status"] for result in results if isinstance(result, commands.Outcome)]
         refused = [result for result in results if not isinstance(result, commands.Outcome)]
         for result in refused:
             if result["status"] == 503:
                 raise Refused(503, result["error"])
+        done = [result.answer["status"] for result in results if isinstance(result, commands.Outcome)]
         n_known = done.count("duplicate")
         return json_response(200, {"accepted": len(done) - n_known, "duplicate": n_known, "refused": refused})
 
-    async def _do_each(self, request: Request, kind: type[T], command: Callable[[T], commands.Command]) -> Response:
-        """Carry out each request of a list, and answer with a list."""
+    async def _do_listed(
+        self, request: Request, kind: type[Listed], command: Callable[[Listed], commands.Command]
+    ) -> Response:
+        """Carry out a request, or each one of a list; answers have the ids that were given."""
+        if not request.scope[BODY].lstrip().startswith(b"["):
+            asked = read(request, kind)
+            outcome = await self._run(request, command(asked))
+            return json_response(outcome.code, {"id": asked.id} | outcome.answer)
         rows = schema.read(schema.List.validate_json, request.scope[BODY])
-        answers = []
-        for row, result in zip(rows, await self._run_rows(request, rows, kind, command), strict=True):
-            answer = result.answer if isinstance(result, commands.Outcome) else result
-            answers.append({"id": row["id"]} | answer if isinstance(row, dict) and "id" in row else answer)
-        return Response(json.dumps(answers), media_type="application/json")
+        results = await self._run_rows(request, rows, kind, command)
+        ids = ({"id": row["id"]} if isinstance(row, dict) and "id" in row else {} for row in rows)
+        answers = [
+            given | (result.answer if isinstance(result, commands.Outcome) else result)
+            for given, result in zip(ids, results, strict=True)
+        ]
+        return json_response(200, answers)
 
     async def _run_rows(
         self, request: Request, rows: Sequence[object], kind: type[T], command: Callable[[T], commands.Command]
@@ -387,16 +390,16 @@ class Service:
             path = None
         if not isinstance(path, list) or not all(isinstance(name, str) for name in path):
             raise Refused(422, 'under: give a JSON list of names, such as ["clothes", "hats"]')
+
+        def look() -> Response:
+            return json_response(200, views.nodes(self._copy(state.name, state.version), depth, path, search))
+
         async with self._looking:
-            content = await asyncio.to_thread(
-                lambda: json.dumps(views.nodes(self._copy(state.name, state.version), depth, path, search))
-            )
-        return Response(content, media_type="application/json")
+            return await asyncio.to_thread(look)
 
     async def list_arms(self, request: Request) -> Response:
         state = self._state(request)
-        content = await asyncio.to_thread(lambda: json.dumps({"arms": commands.paths_of(state)}))
-        return Response(content, media_type="application/json")
+        return await asyncio.to_thread(lambda: json_response(200, {"arms": commands.paths_of(state)}))
 
     async def traffic(self, request: Request) -> Response:
         state = self._state(request)
@@ -527,10 +530,6 @@ class Service:
 def read(request: Request, kind: type[T]) -> T:
     """Read the body of a request."""
     return schema.read(kind.model_validate_json, request.scope[BODY].strip() or b"{}")  # an empty one means {}
-
-
-def _is_list(request: Request) -> bool:
-    return bytes(request.scope[BODY].lstrip()[:1]) == b"["
 
 
 class FlagRefused(Refused):

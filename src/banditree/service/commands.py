@@ -9,7 +9,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from banditree.base.words import count
 from banditree.errors import BanditreeError, InvalidValue
@@ -177,7 +177,7 @@ class GiveReward(AboutDecision):
         event = _about(state, decision, Kind.REWARD, at)._replace(
             position=position, arm=arm, value=self.reward, learned=learned, body=_context(body)
         )
-        exposure = () if is_late or not settings.exposure else Expose(self.id).run(state, history, at, log).events
+        exposure = Expose(self.id).run(state, history, at, log).events if settings.exposure and not is_late else ()
         return Outcome(200, {"status": "late" if is_late or is_void or not is_there else "applied"}, (*exposure, event))
 
     def _took(self, decision: Event, at: int) -> int:
@@ -400,7 +400,7 @@ def first_events(plan: Plan, state: State, at: int) -> list[Event]:
     return events
 
 
-def _check_evidence(plan: Plan, rows: Mapping[str, Any]) -> None:
+def _check_evidence(plan: Plan, rows: Json) -> None:
     """Raise an error if the policy cannot start from these rows: an event with them would be left out by every fold."""
     policy = plan.settings.build(change_tree(None, {"add": plan.arms}))
     contexts = rows.get("contexts")
@@ -503,7 +503,7 @@ def has_default(history: list[Event], settings: Settings, at: int) -> bool:
     return earns_default(decision.at, decision.body or {}, {event.kind for event in history}, settings, at)
 
 
-def earns_default(decided_at: int, body: Mapping[str, Any], kinds: Container[str], settings: Settings, at: int) -> bool:
+def earns_default(decided_at: int, body: Json, kinds: Container[str], settings: Settings, at: int) -> bool:
     """Whether a decision with this time and body has, to which events of these kinds happened."""
     if settings.default_reward is None or settings.reward_window is None or "shadow" in body:
         return False

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from banditree.errors import BanditreeError, InvalidValue
+from banditree.errors import BanditreeError
 from banditree.service.archive import adopt_archive
 from banditree.service.commands import Command, KeepTime, Outcome, PutExperiment, Refused, first_events, refusal
 from banditree.service.events import Event, Json, Kind, say, say_failure
@@ -69,7 +69,8 @@ class Engine:
             self.replica.catch_up(START_SECONDS)  # most of the log, while other processes go on writing
             try:
                 self.replica.follow(self.log.begin(alone=True))
-                events = [event for plan in plans for event in self._first_events(plan)]
+                at = self.log.now()
+                events = [event for plan in plans for event in first_events(plan, self.states[plan.name], at)]
                 if events:
                     self.writer.store(events, alone=True)
             finally:
@@ -86,11 +87,6 @@ class Engine:
             self.snapshots.save(self.states, self.n)
         self.replica.is_live = True
         self._thread.start()
-
-    def _first_events(self, plan: Plan) -> list[Event]:
-        if plan.name in self.replica.deleted:
-            raise InvalidValue(f"the experiment {plan.name!r} was deleted; choose another name, or another --store")
-        return first_events(plan, self.states[plan.name], self.log.now())
 
     def stop(self) -> None:
         """Finish the waiting commands, store a snapshot and close the log."""

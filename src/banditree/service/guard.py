@@ -246,7 +246,7 @@ def _watching(scope: Scope, receive: Receive) -> Iterator[None]:
             task.cancel()
 
 
-def json_response(code: int, content: Json, **headers: str) -> Response:
+def json_response(code: int, content: Json | list[Json], **headers: str) -> Response:
     """Make a response with a JSON body."""
     return Response(json.dumps(content), code, headers, "application/json")
 

@@ -297,7 +297,7 @@ class Open:
     cohort: str | None
     unit: str | None
     arms: list[str]  # by position
-    context: Any = None
+    context: object = None
     is_exposed: bool = False
     rewards: dict[int, tuple[str, float, bool]] = field(default_factory=dict)  # position -> arm, value, is it learned
 

@@ -42,6 +42,9 @@ class Replica:
         """Make the states, from snapshots where they are sound; ``given`` are settings that the log may not have."""
         known = {name: (settings, 0) for name, settings in given.items()} | known_settings(self.log)
         self.deleted = {event.experiment for event in self.log.of_kinds(Kind.DELETION)}
+        for name in given:
+            if name in self.deleted:
+                raise InvalidValue(f"the experiment {name!r} was deleted; choose another name, or another --store")
         names = [name for name in known if name not in self.deleted]
         self.states = snapshots.restore(known, names)
         for name in names:
@@ -66,13 +69,11 @@ class Replica:
                 "was replaced by an older copy. Restart the service to go on from what is there"
             )
         if until > self.until or until > self.n > self.until:
-            for page in self.log.pages(self.n, whole=self._needs_bodies(), until=until):
+            is_shown = self.is_live and self.is_watched()
+            needs_bodies = is_shown or any(state.needs_bodies for state in self.states.values())
+            for page in self.log.pages(self.n, whole=needs_bodies, until=until):
                 self.apply(page)
             self.until = until
-
-    def _needs_bodies(self) -> bool:
-        """Whether decisions are folded with all that is known about them."""
-        return (self.is_live and self.is_watched()) or any(state.needs_bodies for state in self.states.values())
 
     def apply(self, events: Sequence[Event]) -> None:
         """Apply events to their experiments, some of which they may create or delete, and show them."""

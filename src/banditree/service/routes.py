@@ -6,7 +6,7 @@ import inspect
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, get_type_hints
+from typing import get_type_hints
 from urllib.parse import parse_qsl
 
 from fastapi import FastAPI
@@ -25,7 +25,7 @@ FLAGS = "/ofrep/v1/evaluate/flags"
 TABLES = ("application/x-ndjson", "text/csv")
 BAD_BODY = (400, 413)
 
-Answers = Mapping[int, Any]  # a model, a tuple of media types, or None, by status
+Answers = Mapping[int, object]  # a model, a tuple of media types, or None, by status
 
 
 @dataclass(frozen=True)
@@ -112,23 +112,23 @@ TABLE = (
 )  # fmt: skip
 
 
-class Place(NamedTuple):
-    """The routes of one path, by method, and the names in its braces."""
+@dataclass
+class Place:
+    """A node of the tree of path segments: the routes of its path by method, and the names in its braces."""
 
-    routes: dict[str, Route]
-    names: tuple[str, ...]
+    inner: dict[str, Place] = field(default_factory=dict)  # by the next segment; "{}" is any
+    routes: dict[str, Route] = field(default_factory=dict)
+    names: tuple[str, ...] = ()
 
 
-def _places() -> dict[str | None, Any]:
-    """Make a tree of path segments, in which None holds the `Place` of a path and "{}" is any segment."""
-    root: dict[str | None, Any] = {}
+def _places() -> Place:
+    root = Place()
     for route in TABLE:
         for path in (route.path, route.path.replace("/v1/", EACH, 1))[: 1 + route.is_of_experiment]:
-            node = root
+            place = root
             for segment in path[1:].split("/"):
-                node = node.setdefault("{}" if segment.startswith("{") else segment, {})
-            place = node.setdefault(None, Place({}, tuple(re.findall(r"\{(\w+)\}", path))))
-            place.routes[route.method] = route
+                place = place.inner.setdefault("{}" if segment.startswith("{") else segment, Place())
+            place.routes[route.method], place.names = route, tuple(re.findall(r"\{(\w+)\}", path))
     return root
 
 
@@ -142,17 +142,16 @@ def find(path: str) -> tuple[dict[str, Route], dict[str, str]]:
     >>> routes["PUT"].path, names
     ('/v1/decisions/{id}/reward', {'name': 'shop', 'id': '7'})
     """
-    node, values = _PLACES, []
+    place, values = _PLACES, []
     for segment in path[1:].split("/"):
-        inner = node.get(segment)
+        inner = place.inner.get(segment)
         if inner is None and segment:
-            inner = node.get("{}")
+            inner = place.inner.get("{}")
             values.append(segment)
         if inner is None:
             return {}, {}
-        node = inner
-    place = node.get(None)
-    return (place.routes, dict(zip(place.names, values, strict=True))) if place else ({}, {})
+        place = inner
+    return place.routes, dict(zip(place.names, values, strict=False))
 
 
 # Query parameters
@@ -225,7 +224,7 @@ def describe(app: FastAPI, service: object) -> None:
         )
 
 
-def _content(kind: Any) -> Json:
+def _content(kind: object) -> Json:
     if isinstance(kind, tuple):
         return {"content": {media: {"schema": {"type": "string"}} for media in kind}}
     return {} if kind is None else {"model": kind}

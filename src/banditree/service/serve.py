@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -72,9 +71,7 @@ def read_config(file: Path, catalogue: str, *, updates_settings: bool = False) -
     return plans
 
 
-def make_plan(
-    name: str, given: Mapping[str, Any], folder: Path, catalogue: str, *, updates_settings: bool = False
-) -> Plan:
+def make_plan(name: str, given: Json, folder: Path, catalogue: str, *, updates_settings: bool = False) -> Plan:
     """Read an experiment's settings and its files, named relative to a folder; options are as on the command line."""
     check_experiment_name(name)
     if not isinstance(given, Mapping):
@@ -105,7 +102,7 @@ def _is_list_of_text(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(part, str) for part in value)
 
 
-def _read_features(file: str, folder: Path) -> Mapping[str, Any]:
+def _read_features(file: str, folder: Path) -> Mapping[str, object]:
     """Read features by name from a JSON file."""
     try:
         content = json.loads((folder / file).read_text(encoding="utf-8"))

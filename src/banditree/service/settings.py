@@ -46,7 +46,7 @@ class Settings:
     explore: float = _option(0.0, "SHARE", "Share of decisions made at random.")
     half_life: float | None = _option(None, "N", "Number of rewards after which evidence counts half.")
     dim: int | None = _option(None, "N", "Length of contexts that are lists of numbers.")
-    features: Mapping[str, Any] | None = None  # of a request's context, as `bt.Features.to_dict` returns them
+    features: Mapping[str, object] | None = None  # of a request's context, as `bt.Features.to_dict` returns them
     rewards: str = _option(RATES, "KIND", "What rewards are: rates, from 0 to 1, or real: any numbers.")
     reward_sd: float | None = _option(None, "SD", "Standard deviation of real rewards, if it is known; else learned.")
     reward_window: float | None = _option(None, "TIME", "How long a reward may take: 90 (seconds), 30m, 2h, 1d.")
@@ -249,7 +249,7 @@ def check_reward(policy: Policy, arm: str, reward: float) -> None:
             ) from error
 
 
-def features_of(spec: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+def features_of(spec: Mapping[str, object] | None) -> Mapping[str, object] | None:
     """Turn features as JSON and TOML files have them into what `bt.Features.to_dict` returns.
 
     Each is a list of levels, a range such as [18, 90], or "bool"; a mapping with "features" is taken as it is.
@@ -268,7 +268,7 @@ def _feature(name: str, value: object) -> object:
     return tuple(value) if is_range else value
 
 
-def parse_context(text: str) -> Mapping[str, Any] | None:
+def parse_context(text: str) -> Mapping[str, object] | None:
     """Read features as the command line has them: device=phone|tablet|desktop,age=18..90,returning=bool.
 
     >>> parse_context("age=18..90,returning=bool")

@@ -9,7 +9,7 @@ import math
 import struct
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass, field
 
 from banditree.data.features import Features
 from banditree.errors import BadFile, BanditreeError
@@ -489,11 +489,11 @@ class Voids:
         for _, first, last in self._spans:
             yield "at BETWEEN ? AND ?", (first, last)
 
-    def to_list(self) -> list[Any]:
-        return [[n, body] for n, body in self._bodies.items()]
+    def to_list(self) -> list[tuple[int, Json]]:
+        return list(self._bodies.items())
 
     @classmethod
-    def from_list(cls, saved: list[Any]) -> Voids:
+    def from_list(cls, saved: Iterable[tuple[int, Json]]) -> Voids:
         return cls(Event(0, Kind.VOID, body=body, n=n) for n, body in saved)
 
 
@@ -523,7 +523,7 @@ class Traffic:
             for event in some:
                 cohort = event.cohort or Cohort.ALL
                 if event.value or cohort not in piece.rewards:  # adding 0 changes nothing
-                    piece.rewards[cohort] += event.value  # type: ignore[assignment, operator]
+                    piece.rewards[cohort] = piece.rewards.get(cohort, 0.0) + (event.value or 0.0)
 
     def _by_piece(self, events: Sequence[Event]) -> Iterable[tuple[Piece, Sequence[Event]]]:
         """Sort events by the pieces they belong to; nearly always, all belong to the last one."""
@@ -564,24 +564,28 @@ class Traffic:
     def from_dict(cls, saved: Json) -> Traffic:
         traffic = cls()
         traffic.width, traffic.first = saved["width"], saved["first"]
-        traffic.pieces = [Piece(**piece) for piece in saved["pieces"]]
+        traffic.pieces = [
+            Piece(Counter(its["categories"]), Counter(its["decisions"]), its["rewards"], its["sums"])
+            for its in saved["pieces"]
+        ]
         return traffic
 
 
+@dataclass
 class Piece:
     """What happened in one piece of time."""
 
-    def __init__(self, categories: Any = (), decisions: Any = (), rewards: Any = (), sums: Any = None) -> None:
-        self.categories: Counter[str] = Counter(categories)
-        self.decisions: Counter[str] = Counter(decisions)  # by cohort
-        self.rewards: Counter[str] = Counter(rewards)  # by cohort
-        self.sums: dict[str, list[float]] = sums or {}  # of the groups, at its end, as `Moments` has them
+    categories: Counter[str] = field(default_factory=Counter)
+    decisions: Counter[str] = field(default_factory=Counter)  # by cohort
+    rewards: dict[str, float] = field(default_factory=dict)  # by cohort
+    sums: dict[str, list[float]] = field(default_factory=dict)  # of the groups, at its end, as `Moments` has them
 
     def add(self, later: Piece) -> None:
         """Add the piece that follows it."""
         self.categories.update(later.categories)
         self.decisions.update(later.decisions)
-        self.rewards.update(later.rewards)
+        for cohort, reward in later.rewards.items():
+            self.rewards[cohort] = self.rewards.get(cohort, 0.0) + reward
         self.sums = later.sums or self.sums
 
     def moments(self, cohort: str) -> Moments:

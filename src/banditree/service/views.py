@@ -131,7 +131,7 @@ def traffic(state: State) -> Json:
     groups = {
         group(cohort): {
             "decisions": [piece.decisions[cohort] for piece in pieces],
-            "rewards": [float(piece.rewards[cohort]) for piece in pieces],
+            "rewards": [piece.rewards.get(cohort, 0.0) for piece in pieces],
         }
         for cohort in (Cohort.ALL, Cohort.POLICY, Cohort.CONTROL)
         if any(piece.decisions[cohort] for piece in pieces)
