@@ -174,8 +174,13 @@ class GiveReward(AboutDecision):
         is_there, is_void = arm in state.policy.tree, state.voids.cover(decision)
         is_paused = state.is_paused and settings.default_reward is None  # else it matters when the window closes
         learned = is_there and not is_void and not is_paused and (not is_late or settings.learn_late)
+        context = body["request"].get("context")  # of its decision, to learn from
         event = _about(state, decision, Kind.REWARD, at)._replace(
-            position=position, arm=arm, value=self.reward, learned=learned, body=_context(body)
+            position=position,
+            arm=arm,
+            value=self.reward,
+            learned=learned,
+            body=None if context is None else {"context": context},
         )
         exposure = Expose(self.id).run(state, history, at, log).events if settings.exposure and not is_late else ()
         return Outcome(200, {"status": "late" if is_late or is_void or not is_there else "applied"}, (*exposure, event))
@@ -499,8 +504,7 @@ def rewards_of(history: list[Event], settings: Settings, at: int) -> dict[int, f
 
 def has_default(history: list[Event], settings: Settings, at: int) -> bool:
     """Whether a decision has earned default rewards where nothing else came in, because its window has closed."""
-    decision = history[0]
-    return earns_default(decision.at, decision.body or {}, {event.kind for event in history}, settings, at)
+    return earns_default(history[0].at, history[0].body or {}, {event.kind for event in history}, settings, at)
 
 
 def earns_default(decided_at: int, body: Json, kinds: Container[str], settings: Settings, at: int) -> bool:
@@ -526,9 +530,3 @@ def _about(state: State, decision: Event, kind: str, at: int) -> Event:
     """Make an event about a decision, of its unit and in its cohort, or in none that counts if it was voided."""
     cohort = Cohort.VOIDED if state.voids.cover(decision) else decision.cohort
     return Event(at, kind, decision.id, experiment=decision.experiment, unit=decision.unit, cohort=cohort)
-
-
-def _context(body: Json) -> Json | None:
-    """Return the body of a reward event: the context of its decision, if there is one."""
-    context = body["request"].get("context")
-    return None if context is None else {"context": context}

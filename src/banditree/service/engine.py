@@ -9,6 +9,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import TypeVar
 
 from banditree.errors import BanditreeError
@@ -142,15 +143,9 @@ class Engine:
                 self._refuse(batch, error)
 
     def _work(self, batch: list[Waiting]) -> None:
-        part: list[Waiting] = []
-        for item in batch:
-            if item.command.changes_all:
+        for is_alone, waiting in groupby(batch, lambda item: item.command.changes_all):
+            for part in ([item] for item in waiting) if is_alone else [list(waiting)]:
                 self._commit(part)
-                self._commit([item])
-                part = []
-            else:
-                part.append(item)
-        self._commit(part)
 
     def _commit(self, part: list[Waiting]) -> None:
         """Run some commands, in one transaction if that does not take long, and answer them."""
@@ -209,8 +204,7 @@ class Engine:
 
     def _refold(self) -> None:
         """Fold stale experiments again, beside the traffic."""
-        for name in self.refolds.take(self.states, self.n):
-            self.snapshots.stored[name] = 0
+        self.refolds.take(self.states, self.n)
 
     def _set_unavailable(self, error: StoreUnavailable) -> None:
         if self.unavailable is None:

@@ -348,13 +348,13 @@ class Windows:
         return True
 
     @property
-    def next_close(self) -> int | None:
+    def next_close(self) -> float:
         """The time at which the next window closes."""
-        return self._heap[0][0] + self.window + self._grace if self._heap else None
+        return self._heap[0][0] + self.window + self._grace if self._heap else math.inf
 
     def close(self, at: int) -> Iterator[tuple[str, Open]]:
         """Take out the decisions whose window has closed at a time, in order; yield those that count."""
-        while self._heap and self._heap[0][0] + self.window + self._grace < at:
+        while self.next_close < at:
             _, id_ = heapq.heappop(self._heap)
             decision = self._open.pop(id_, None)
             if decision is not None and self._counts(decision):

@@ -137,9 +137,8 @@ class Refolds:
         """Whether there is one to take over."""
         return any(folding.done() for folding in self._running.values())
 
-    def take(self, states: dict[str, State], head: int) -> list[str]:
-        """Take over the states that are ready, start with those that are stale, and name the former."""
-        taken = []
+    def take(self, states: dict[str, State], head: int) -> None:
+        """Take over the states that are ready, and start with those that are stale."""
         for name, folding in list(self._running.items()):
             if not folding.done():
                 continue
@@ -151,12 +150,10 @@ class Refolds:
                 for page in pages_of(state, self.log, head):
                     state.apply(page)
                 states[name] = state
-                taken.append(name)
                 say("folded again", experiment=name, n=head)
         for name, state in states.items():
             if state.is_stale and name not in self._running:
                 self._running[name] = _start(fold_again, self.log.reader(), name, state.settings)
-        return taken
 
 
 def _start(work: Callable[..., State], *args: object) -> Future[State]:
@@ -238,7 +235,6 @@ class Snapshots:
     def __init__(self, log: EventLog) -> None:
         self.log = log
         self.n = 0  # the event at which they were last stored
-        self.stored: dict[str, int] = {}  # experiment -> its last event in its snapshot
 
     def restore(self, known: Mapping[str, tuple[Settings, int]], names: Sequence[str]) -> dict[str, State]:
         """Return the states of those experiments that have a sound snapshot."""
@@ -260,7 +256,7 @@ class Snapshots:
                 continue
             state.n = data[0]
             states[name] = state
-            self.stored[name] = state.changed_at
+            state.stored_at = state.changed_at
         return states
 
     def _check(self, state: State, n: int, head: int, trees: Sequence[Event]) -> None:
@@ -286,22 +282,21 @@ class Snapshots:
                 raise InvalidValue(f"it has counted {state.decisions} decisions, the log {decisions}")
 
     def save(self, states: Mapping[str, State], n: int) -> None:
-        """Store the state of every experiment that has changed."""
+        """Store the states that have changed; of the others, say that they are still the same after event ``n``."""
+        sound = {name: state for name, state in states.items() if not (state.is_stale or state.is_empty)}
         try:
             self.log.run("BEGIN")
-            for name, state in states.items():
+            for name, state in sound.items():
                 key = snapshot_key(name, state.settings)
-                if state.is_stale or state.is_empty:
-                    continue
-                if state.changed_at > self.stored.get(name, 0):
-                    # One that was just folded again may hold events of other processes after the last one here.
+                if state.stored_at == state.changed_at:
+                    self.log.move_snapshot(key, n, since=state.changed_at)
+                else:  # one that was just folded again may hold events of other processes after the last one here
                     self.log.save_snapshot(key, max(n, state.n), state.to_bytes())
-                else:
-                    self.log.move_snapshot(key, n, since=self.stored[name])
             self.log.commit()
         finally:
             self.log.rollback()
-        self.stored |= {name: state.changed_at for name, state in states.items() if not state.is_stale}
+        for state in sound.values():
+            state.stored_at = state.changed_at
         self.n = n
 
 

@@ -48,6 +48,7 @@ class State:
         self.started_with: Json | None = None  # the settings that the service was last started with
         self.n = 0  # the last event of the log, of any experiment, that the state takes into account
         self.changed_at = 0  # the last event of this experiment
+        self.stored_at = 0  # the last one in its snapshot
         self.set_at = 0  # the last event that changed what decisions depend on, besides beliefs
         self.tree_version = 0  # the last event that changed the tree
         self.policy_version = 0  # the last event that the policy learned from
@@ -88,8 +89,9 @@ class State:
     @property
     def next_default(self) -> float:
         """The time at which the next decision may earn a default reward, in microseconds."""
-        end = None if self.windows is None or self.settings.default_reward is None else self.windows.next_close
-        return math.inf if end is None else end
+        if self.windows is None or self.settings.default_reward is None:
+            return math.inf
+        return self.windows.next_close
 
     @property
     def version(self) -> tuple[int, ...]:
@@ -145,13 +147,11 @@ class State:
         while start < len(run):
             first = run[start]
             self._close(first)
-            if first.kind == Kind.DECISION or (_is_earned(first) and self.traffic.pieces):
+            if _is_traffic(first):
                 self.traffic.reach(first.at, self.account if first.kind == Kind.DECISION else None)
-            stop = start + 1
-            if self.traffic.pieces:
-                end = self.traffic.end
-                later = (i for i, event in enumerate(run[stop:], stop) if event.at >= end)
-                stop = next((i for i in later if run[i].kind == Kind.DECISION or _is_earned(run[i])), len(run))
+            end = self.traffic.end
+            later = (i for i, event in enumerate(run[start + 1 :], start + 1) if event.at >= end)
+            stop = next((i for i in later if _is_traffic(run[i])), len(run))
             self._apply_together(run[start:stop])
             start = stop
 
@@ -201,10 +201,8 @@ class State:
 
     def moments_at(self, at: int) -> dict[str, Moments]:
         """Return the sums of the groups at a time, with the windows that have closed since the last event."""
-        if self.windows is None:
-            return self.account.moments_with(())
         default = self.settings.default_reward
-        closed = self.windows.closed(at)
+        closed = () if self.windows is None else self.windows.closed(at)
         return self.account.moments_with((its.cohort, its.unit, list(its.outcomes(default))) for _, its in closed)
 
     def _apply_to_all(self, event: Event) -> None:
@@ -405,9 +403,10 @@ def fold(states: Mapping[str, State], events: Iterable[Event]) -> None:
         states[name].apply(part)
 
 
-def _is_earned(event: Event) -> bool:
-    """Whether an event is a reward that counts in a group."""
-    return event.cohort != Cohort.PAUSED and event.kind in (Kind.REWARD, Kind.DEFAULT)
+def _is_traffic(event: Event) -> bool:
+    """Whether an event is a decision, or a reward that counts in a group."""
+    is_earned = event.cohort != Cohort.PAUSED and event.kind in (Kind.REWARD, Kind.DEFAULT)
+    return event.kind == Kind.DECISION or is_earned
 
 
 def _learn(policy: Policy, event: Event, context: object) -> bool:
