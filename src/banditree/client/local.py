@@ -313,14 +313,13 @@ class Local:
         about = self._about
         try:
             settings = Settings(**about["settings"])
-            features = None if settings.features is None else Features.from_dict(settings.features)
             return Standing(
                 name=self.experiment,
                 event=about["event"],
                 salt=about["salt"],
                 settings=settings,
                 is_paused=about["paused"],
-                features=features,
+                features=settings.named,
                 policy=Draws(from_bytes(self._bytes["policy"])),
                 control=Draws(from_bytes(self._bytes["control"])) if settings.control_learns else None,
             )

@@ -339,13 +339,13 @@ class Service:
         key = request.path_params["key"]
         try:
             return json_response(200, await self._evaluate(request, key, _visitor(request)))
-        except Refused as error:
+        except (Refused, schema.Misread) as error:
             return json_response(404 if error.code == 404 else 400, {"key": key} | _flag_error(error))
 
     async def evaluate_flags(self, request: Request) -> Response:
         try:
             visitor = _visitor(request)
-        except Refused as error:
+        except schema.Misread as error:
             return json_response(400, _flag_error(error))
 
         async def evaluate(key: str) -> Json:
@@ -532,33 +532,21 @@ def read(request: Request, kind: type[T]) -> T:
     return schema.read(kind.model_validate_json, request.scope[BODY].strip() or b"{}")  # an empty one means {}
 
 
-class FlagRefused(Refused):
-    """An OFREP request cannot be carried out; ``flag_code`` is the protocol's error code."""
-
-    def __init__(self, sentence: str, flag_code: str) -> None:
-        super().__init__(400, sentence)
-        self.flag_code = flag_code
-
-
 def _visitor(request: Request) -> Json:
     """Read whom an OFREP request is for: ``targetingKey``, and the context by name."""
-    try:
-        return read(request, schema.FlagRequest).context.model_dump()
-    except schema.Misread as error:
-        first, code = error.errors[0], "INVALID_CONTEXT"
-        if error.code == 400:
-            code = "PARSE_ERROR"
-        elif first["loc"] == ("context", "targetingKey") and (first["type"] == "missing" or not first["input"]):
-            code = "TARGETING_KEY_MISSING"
-        raise FlagRefused(str(error), code) from None
+    return read(request, schema.FlagRequest).context.model_dump()
 
 
-def _flag_error(error: Refused) -> dict[str, str]:
-    """Describe an error as the protocol does: a flag that does not exist, or a context that does not fit."""
+def _flag_error(error: Refused | schema.Misread) -> dict[str, str]:
+    """Describe an error as the protocol does: a flag that does not exist, or a request or context that does not fit."""
+    code = {400: "PARSE_ERROR", 404: "FLAG_NOT_FOUND"}.get(error.code, "INVALID_CONTEXT")
     if error.code == 503:
         raise error
-    code = error.flag_code if isinstance(error, FlagRefused) else "INVALID_CONTEXT"
-    return {"errorCode": "FLAG_NOT_FOUND" if error.code == 404 else code, "errorDetails": str(error)}
+    if isinstance(error, schema.Misread):
+        first = error.errors[0]
+        if first["loc"] == ("context", "targetingKey") and (first["type"] == "missing" or not first["input"]):
+            code = "TARGETING_KEY_MISSING"
+    return {"errorCode": code, "errorDetails": str(error)}
 
 
 def _experiment(request: Request) -> str:

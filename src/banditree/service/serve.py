@@ -18,7 +18,6 @@ import numpy as np
 from banditree.base.arrays import Array
 from banditree.base.files import reason
 from banditree.catalogue.read import read_catalogue
-from banditree.data.features import Features
 from banditree.data.items import read_tree
 from banditree.data.log import CATEGORY
 from banditree.errors import BadPath, BanditreeError, InvalidValue, missing_extra
@@ -150,7 +149,7 @@ def _evidence(source: Source, tree: Tree, settings: Settings) -> Json | None:
         return None
     if source.log_arm is None or source.log_reward is None:
         raise InvalidValue("--log needs --log-arm and --log-reward, the columns of what was shown and its reward")
-    spec = {} if settings.features is None else Features.from_dict(settings.features).spec
+    spec = {} if settings.named is None else settings.named.spec
     kinds = {name: CATEGORY if _has_text_levels(spec.get(name)) else None for name in source.log_context or spec}
     log = read_log(source.log, arm=source.log_arm, reward=source.log_reward, context=kinds)
     ids = [str(arm) for arm in tree.ids(log.places(tree)).tolist()]

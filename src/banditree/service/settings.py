@@ -86,6 +86,11 @@ class Settings:
             check_reward(trial, "b", self.default_reward)
 
     @property
+    def named(self) -> Features | None:
+        """Return what encodes contexts by name; None if there are none."""
+        return None if self.features is None else Features.from_dict(self.features)
+
+    @property
     def control_item(self) -> str | None:
         """The item that the control policy always chooses, if it is one that does."""
         return self.control_policy.removeprefix(ITEM) if self.control_policy.startswith(ITEM) else None
@@ -144,7 +149,7 @@ class Settings:
         """Refuse contexts too long for this many arms: each decision would keep all others waiting."""
         for name in (self.policy, self.control_policy)[: 1 + self.control_learns]:
             about = parse_policy(name)[0].about
-            columns = Features.from_dict(self.features).dim if self.features is not None else self.dim or 0
+            columns = self.named.dim if self.named is not None else self.dim or 0
             if about.takes_contexts and about.cost * work(n_arms, columns) > MAX_WORK:
                 most = bisect_right(range(columns), MAX_WORK / about.cost, key=lambda fewer: work(n_arms, fewer)) - 1
                 raise InvalidValue(
@@ -159,7 +164,7 @@ class Settings:
         options: Json = {"explore": self.explore, "half_life": self.half_life} | parameters
         unused = ""
         if about.takes_contexts and self.features is not None:
-            options["features"] = Features.from_dict(self.features)
+            options["features"] = self.named
         elif about.takes_contexts:
             if self.dim is None:
                 raise InvalidValue(f"the policy {name} needs dim, the length of the contexts, or context")

@@ -11,7 +11,6 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from banditree.data.features import Features
 from banditree.errors import BadFile, BanditreeError
 from banditree.policy import Policy
 from banditree.policy.saving import from_bytes
@@ -64,7 +63,7 @@ class State:
         window, only_exposed = settings.reward_window, settings.exposure
         self.account = Account(only_exposed=only_exposed)
         self.windows = None if window is None else Windows(window, only_exposed=only_exposed)
-        self.features: Features | None = None if settings.features is None else Features.from_dict(settings.features)
+        self.features = settings.named
         self._policy: Policy | None = None
         self.control: Policy | None = None  # the control policy, if it is one that learns
         self._changed: tuple[Tree | None, Json | None, Tree | None] = (None, None, None)  # of `tree_after`
