@@ -133,19 +133,15 @@ class Engine:
             batch = self._queue.take(BATCH, max(0.0, ticked + TICK_SECONDS - time.monotonic()), self._crowd)
             self._crowd = 3 * len(batch) // 4
             try:
-                if batch:
-                    self._work(batch)
+                for is_alone, waiting in groupby(batch, lambda item: item.command.changes_all):
+                    for part in ([item] for item in waiting) if is_alone else [list(waiting)]:
+                        self._commit(part)
                 if self.refolds.is_ready or time.monotonic() - ticked >= TICK_SECONDS:
                     self._tick()
                     ticked = time.monotonic()
             except Exception as error:  # no error may end this thread
                 say_failure("engine", error)
                 self._refuse(batch, error)
-
-    def _work(self, batch: list[Waiting]) -> None:
-        for is_alone, waiting in groupby(batch, lambda item: item.command.changes_all):
-            for part in ([item] for item in waiting) if is_alone else [list(waiting)]:
-                self._commit(part)
 
     def _commit(self, part: list[Waiting]) -> None:
         """Run some commands, in one transaction if that does not take long, and answer them."""
@@ -163,6 +159,8 @@ class Engine:
     def _present(self, part: list[Waiting]) -> list[Waiting]:
         """Refuse the commands whose clients have gone, and return the others."""
         gone = [waiting for waiting in part if waiting.is_gone()]
+        if not gone:
+            return part
         self._refuse(gone, Refused(503, "the client has gone; nothing was decided"))
         return [waiting for waiting in part if waiting not in gone]
 
@@ -390,33 +388,25 @@ class Writer:
 
     def run(self, commands: Sequence[Command]) -> list[Reply]:
         """Run as many of the commands as there is time for; one that changes all must be alone."""
+        alone = commands[0].changes_all
         for _ in range(ATTEMPTS):
             self.replica.catch_up(least=FOLLOW_SECONDS if self.log.is_shared else 0.0)
             try:
-                return self._alone(commands[0]) if commands[0].changes_all else self._beside(commands)
+                if alone:
+                    self.replica.follow(self.log.begin(alone=True))
+                work = self._compute(commands)
+                if work.events and not alone and (fence := self.log.begin()) > self.replica.n:
+                    self.log.rollback()
+                    self.replica.follow(fence)
+                    continue
+                if work.events:
+                    self.store(work.events, work.keeps, alone=alone)
+                return work.results
             except Conflict:
                 continue
             finally:
                 self.log.rollback()  # does nothing after a commit
         raise StoreUnavailable("other processes store the same decisions again and again; try again")
-
-    def _beside(self, commands: Sequence[Command]) -> list[Reply]:
-        work = self._compute(commands)
-        if work.events:
-            fence = self.log.begin()
-            if fence > self.replica.n:
-                self.log.rollback()
-                self.replica.follow(fence)
-                raise Conflict
-            self.store(work.events, work.keeps)
-        return work.results
-
-    def _alone(self, command: Command) -> list[Reply]:
-        self.replica.follow(self.log.begin(alone=True))
-        work = self._compute([command])
-        if work.events:
-            self.store(work.events, alone=True)
-        return work.results
 
     def store(self, events: Sequence[Event], keeps: Sequence[Kept] = (), *, alone: bool = False) -> None:
         """Store events in the transaction that has begun, and learn from them if they are the next ones for sure."""
