@@ -136,13 +136,12 @@ class Past:
             if n in events and earlier.name == state.name:
                 return earlier
         earlier, since, until = State(state.name, state.settings), n, state.set_at
-        for event in log.of_kinds(*SETTING):
-            if event.experiment == state.name:
-                if event.n > n and not earlier.is_empty:
-                    until = event.n
-                    break
-                earlier.apply([event])
-                since = min(event.n, n)
+        for event in log.of_kinds(*SETTING, experiment=state.name):
+            if event.n > n and not earlier.is_empty:
+                until = event.n
+                break
+            earlier.apply([event])
+            since = min(event.n, n)
         self._known.append((range(since, until), earlier))
         return earlier
 

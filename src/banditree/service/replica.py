@@ -101,10 +101,10 @@ SETTLED_SECONDS = 5.0  # to wait for the numbers of events to settle
 Saved = tuple[int, Settings, int, bytes]  # the last event of a state, its settings, their event, and the state
 
 
-def known_settings(log: EventLog) -> dict[str, tuple[Settings, int]]:
-    """Return the settings of the experiments as the log has them, each with the event that it is from."""
+def known_settings(log: EventLog, experiment: str | None = None) -> dict[str, tuple[Settings, int]]:
+    """Return the settings of the experiments, or of one, as the log has them, each with the event that it is from."""
     known = {}
-    for event in log.of_kinds(Kind.EXPERIMENT, Kind.SETTINGS, Kind.FOLD):
+    for event in log.of_kinds(Kind.EXPERIMENT, Kind.SETTINGS, Kind.FOLD, experiment=experiment):
         if "settings" in (body := event.body or {}):
             known[event.experiment] = Settings(**body["settings"]), event.n
     return known
@@ -115,8 +115,8 @@ def first_state(log: EventLog, name: str, settings: Settings) -> State:
 
     The settings that are given are those of a log without any.
     """
-    state = State(name, *known_settings(log).get(name, (settings, 0)))
-    state.voids = Voids(event for event in log.of_kinds(Kind.VOID) if event.experiment == name)
+    state = State(name, *known_settings(log, name).get(name, (settings, 0)))
+    state.voids = Voids(log.of_kinds(Kind.VOID, experiment=name))
     return state
 
 

@@ -195,13 +195,13 @@ class EventLog(ABC):
     def kept(self, experiment: str, units: Iterable[str]) -> dict[str, str]:
         """Return the decisions that some units keep, by unit."""
         wanted = sorted(set(units))
-        found: dict[str, str] = {}
+        ids: dict[str, str] = {}
         for start in range(0, len(wanted), CHUNK):
             some = wanted[start : start + CHUNK]
             where = f"experiment = ? AND unit IN ({', '.join('?' * len(some))})"
             rows = self.run(f"SELECT unit, id FROM banditree_kept WHERE {where}", (experiment, *some))
-            found |= dict(rows)
-        return found
+            ids |= dict(rows)
+        return ids
 
     def find(self, experiment: str, ids: Iterable[str]) -> dict[str, list[Event]]:
         """Look up all events of some decisions, in order; decisions that do not exist have none."""
@@ -239,9 +239,12 @@ class EventLog(ABC):
     def _select(self, where: str, values: Sequence[object], columns: str = COLUMNS) -> list[Event]:
         return Event.from_rows(self.run(f"SELECT {columns} FROM banditree_events WHERE {where}", values))
 
-    def of_kinds(self, *kinds: str) -> list[Event]:
-        """Return all events of these kinds, which must not be about single decisions."""
-        return self._select(f"id IS NULL AND kind IN ({', '.join('?' * len(kinds))}) ORDER BY n", kinds)
+    def of_kinds(self, *kinds: str, experiment: str | None = None) -> list[Event]:
+        """Return all events of these kinds, which must not be about single decisions; or those of one experiment."""
+        where, values = f"id IS NULL AND kind IN ({', '.join('?' * len(kinds))})", [*kinds]
+        if experiment is not None:
+            where, values = f"{where} AND experiment = ?", [*values, experiment]
+        return self._select(f"{where} ORDER BY n", values)
 
     def count(self, where: str, values: Sequence[object]) -> int:
         """Count the events that fulfil a condition."""
