@@ -20,7 +20,7 @@ except ImportError:  # Windows, which has no such locks
     fcntl = None
 
 FilePath = str | os.PathLike[str]
-JsonObject = dict[str, Any]  # as `json` reads and writes it
+Json = dict[str, Any]  # an object, as `json` reads and writes it
 Bytes = bytes | bytearray | memoryview
 
 

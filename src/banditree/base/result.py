@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from banditree.base.files import JsonObject
+from banditree.base.files import Json
 from banditree.base.tables import Table
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class Result(ABC):
 
         return page(self.document(), title=title)
 
-    def to_dict(self) -> JsonObject:
+    def to_dict(self) -> Json:
         """Convert to lists, numbers and strings for JSON; infinity and NaN become None."""
         return {name: jsonable(fact) for name, fact in self.facts().items()}
 

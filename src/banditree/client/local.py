@@ -20,6 +20,7 @@ from urllib.parse import quote
 import numpy as np
 
 from banditree.base import files
+from banditree.base.files import Json
 from banditree.base.words import count
 from banditree.client.remote import NOT_MODIFIED, RETRIED, Caller, ServiceError, pause, plain
 from banditree.client.spool import Spool
@@ -30,7 +31,7 @@ from banditree.policy.answers import Decision
 from banditree.policy.saving import from_bytes
 from banditree.policy.state import hold
 from banditree.service import choosing
-from banditree.service.events import Event, Json, iso, now
+from banditree.service.events import Event, iso, now
 from banditree.service.settings import Settings
 from banditree.tree.build import Name
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, TypeGuard
 
 import numpy as np
 
-from banditree.base.files import FilePath, JsonObject, write_whole
+from banditree.base.files import FilePath, Json, write_whole
 from banditree.base.words import count
 from banditree.data.defects import Defect
 from banditree.data.sources import Columns, existing_file, read_bytes
@@ -88,7 +88,7 @@ def load_dsjson(
     return table, names, is_estimated
 
 
-def _lines(path: Path, max_bytes: int, table: Columns) -> Iterator[tuple[int, JsonObject]]:
+def _lines(path: Path, max_bytes: int, table: Columns) -> Iterator[tuple[int, Json]]:
     for row, text in enumerate(read_bytes(path, max_bytes).splitlines(), start=1):
         if not text.strip():
             continue
@@ -102,7 +102,7 @@ def _lines(path: Path, max_bytes: int, table: Columns) -> Iterator[tuple[int, Js
             table.problems.append(Defect(row, None, "not a JSON object; every line of a decision log is one"))
 
 
-def _add(columns: dict[str, list[object]], line: JsonObject, arm: str | None, names: Sequence[str]) -> str:
+def _add(columns: dict[str, list[object]], line: Json, arm: str | None, names: Sequence[str]) -> str:
     """Add a decision to the columns, or say what is wrong with it."""
     shared = line["c"]
     actions = shared.get("_multi") if isinstance(shared, Mapping) else None

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from banditree.base.arrays import Array, Floats
-from banditree.base.files import JsonObject
+from banditree.base.files import Json
 from banditree.errors import InvalidType, InvalidValue
 from banditree.errors.checks import MAX_REWARD, real
 from banditree.tree.build import Name
@@ -137,7 +137,7 @@ class Features:
             kind.encode(name, value, vector, self._starts[name], row)
         return vector
 
-    def to_dict(self) -> JsonObject:
+    def to_dict(self) -> Json:
         """Return the features as plain data for JSON; `from_dict` makes features of it again."""
         return {"features": [{"name": name, **_plain_of_spec(spec)} for name, spec in self.spec.items()]}
 

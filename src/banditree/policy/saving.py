@@ -18,7 +18,7 @@ import numpy as np
 
 from banditree.base import files
 from banditree.base.arrays import Array
-from banditree.base.files import JsonObject
+from banditree.base.files import Json
 from banditree.beliefs import BELIEFS, Belief, Rows
 from banditree.beliefs.base import Arrays
 from banditree.beliefs.priors import Prior, parts
@@ -254,7 +254,7 @@ def _whole(source: str, also: bool = True) -> Iterator[None]:
         raise BadFile(f"{source} does not hold a whole policy: {error}") from error
 
 
-def _read_header(content: Content) -> JsonObject:
+def _read_header(content: Content) -> Json:
     """Return the header of a file, with its keys and types checked; values are checked where they are used."""
     header = content.header
     for key, kind in {"policy": str, "own": list, "arms": list, "clusters": list, "options": dict}.items():
@@ -292,7 +292,7 @@ def _check_kind(part_or_parts: object, saved: str, kinds: Mapping[str, type], wh
             raise InvalidType(f"{what}={part!r}: the file was saved with a {saved}; give one of those, or leave it out")
 
 
-def _check_room(saved: JsonObject, tree: Tree, numbers: int) -> None:
+def _check_room(saved: Json, tree: Tree, numbers: int) -> None:
     """Refuse contexts too long for the amount of data in the file, before memory is allocated for them."""
     n_nodes = (tree if saved["depth"] is None else tree.cut(saved["depth"])).shape.n_nodes
     for described in (saved["belief"], *(described for _, described in saved["own"])):
@@ -301,7 +301,7 @@ def _check_room(saved: JsonObject, tree: Tree, numbers: int) -> None:
             raise InvalidValue(f"{numbers} numbers are too few for {n_nodes} nodes with dim={dim}")
 
 
-def _rebuild(described: JsonObject, kinds: Mapping[str, Callable[..., Part]]) -> Part:
+def _rebuild(described: Json, kinds: Mapping[str, Callable[..., Part]]) -> Part:
     parameters = dict(described)
     return kinds[parameters.pop("kind")](**parameters)
 
@@ -312,7 +312,7 @@ def _rebuild(described: JsonObject, kinds: Mapping[str, Callable[..., Part]]) ->
 class Content(NamedTuple):
     """The decoded content of a file."""
 
-    header: JsonObject
+    header: Json
     arrays: dict[str, Array]
 
 

@@ -17,11 +17,12 @@ from fastapi.responses import HTMLResponse, PlainTextResponse, Response, Streami
 from pydantic import BaseModel, Field
 
 from banditree import __version__
+from banditree.base.files import Json
 from banditree.errors import BanditreeError
 from banditree.service import choosing, commands, edge, routes, schema, views
 from banditree.service.commands import Refused
 from banditree.service.engine import Engine
-from banditree.service.events import MAIN, Event, Json, say
+from banditree.service.events import MAIN, Event, say
 from banditree.service.guard import (
     BODY,
     BUSY,

@@ -8,9 +8,10 @@ import os
 from contextlib import closing
 from pathlib import Path
 
+from banditree.base.files import Json
 from banditree.base.words import count
 from banditree.errors import BadFile, BadPath, BanditreeError, InvalidValue, missing_extra
-from banditree.service.events import AT_ONCE, Event, Json, Kind, from_iso
+from banditree.service.events import AT_ONCE, Event, Kind, from_iso
 from banditree.service.replica import first_state, known_settings, pages_of
 from banditree.service.settings import Settings
 from banditree.service.state import tree_of_fold

@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from banditree.base.arrays import Floats
+from banditree.base.files import Json
 from banditree.data.features import Features
 from banditree.errors import InvalidValue
 from banditree.policy import inputs
 from banditree.policy.answers import Decision
-from banditree.service.events import Cohort, Event, Json, Kind, group, iso, new_id
+from banditree.service.events import Cohort, Event, Kind, group, iso, new_id
 from banditree.service.lift import in_control
 from banditree.service.settings import Settings
 from banditree.tree import Tree

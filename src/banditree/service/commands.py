@@ -11,10 +11,11 @@ from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from banditree.base.files import Json
 from banditree.base.words import count
 from banditree.errors import BanditreeError, InvalidValue
 from banditree.service import choosing
-from banditree.service.events import MAIN, Cohort, Event, Json, Kind
+from banditree.service.events import MAIN, Cohort, Event, Kind
 from banditree.service.settings import REAL, Plan, Settings, check_reward
 from banditree.service.state import State, change_tree, digest
 from banditree.service.store import EventLog

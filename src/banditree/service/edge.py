@@ -14,11 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditree.base.arrays import Floats
+from banditree.base.files import Json
 from banditree.policy import Policy
 from banditree.policy.saving import from_bytes
 from banditree.service import choosing
 from banditree.service.commands import AboutDecision, Outcome, Refused, what_differs
-from banditree.service.events import Cohort, Event, Json
+from banditree.service.events import Cohort, Event
 from banditree.service.lift import in_control
 from banditree.service.schema import DecisionMade
 from banditree.service.settings import Settings

@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TypeVar
 
+from banditree.base.files import Json
 from banditree.errors import BanditreeError
 from banditree.service.archive import adopt_archive
 from banditree.service.commands import Command, KeepTime, Outcome, PutExperiment, Refused, first_events, refusal
-from banditree.service.events import Event, Json, Kind, say, say_failure
+from banditree.service.events import Event, Kind, say, say_failure
 from banditree.service.replica import Refolds, Replica, Snapshots, without_collecting
 from banditree.service.settings import Plan, Settings
 from banditree.service.state import State

@@ -14,9 +14,10 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from banditree.base.files import Json
+
 _COMPACT = json.JSONEncoder(separators=(",", ":"))
 MAIN = "main"  # the experiment of the routes that name none
-Json = dict[str, Any]  # an object as JSON has it
 Record = tuple[Any, ...]  # of a database
 
 

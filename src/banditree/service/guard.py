@@ -17,11 +17,11 @@ from typing import Any
 
 from starlette.responses import Response
 
-from banditree.base.files import reason
+from banditree.base.files import Json, reason
 from banditree.errors import InvalidValue
 from banditree.service import routes
 from banditree.service.commands import Refused, refusal
-from banditree.service.events import Event, Json, Kind, say_failure
+from banditree.service.events import Event, Kind, say_failure
 from banditree.service.routes import ROLES, Route
 
 MAX_BODY_BYTES = 2**20

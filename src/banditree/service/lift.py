@@ -21,8 +21,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from banditree.base.files import Json
 from banditree.base.words import count
-from banditree.service.events import Cohort, Event, Json, Kind
+from banditree.service.events import Cohort, Event, Kind
 
 Verdict = Literal["better", "worse", "cannot tell"]
 Number = float | NDArray[np.float64]

@@ -13,9 +13,9 @@ from fastapi import FastAPI
 from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, create_model
 
+from banditree.base.files import Json
 from banditree.errors import InvalidValue
 from banditree.service import schema as s
-from banditree.service.events import Json
 
 DECIDE, READ, ADMIN = "decide", "read", "admin"
 ROLES = frozenset({DECIDE, READ, ADMIN})

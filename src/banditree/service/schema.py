@@ -22,8 +22,9 @@ from pydantic import (
 )
 from pydantic_core import ErrorDetails
 
+from banditree.base.files import Json
 from banditree.errors import InvalidValue
-from banditree.service.events import Json, from_iso
+from banditree.service.events import from_iso
 from banditree.service.lift import Lift
 from banditree.service.settings import TIMES, Settings
 

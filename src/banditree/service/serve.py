@@ -16,14 +16,14 @@ from pathlib import Path
 import numpy as np
 
 from banditree.base.arrays import Array
-from banditree.base.files import reason
+from banditree.base.files import Json, reason
 from banditree.catalogue.read import read_catalogue
 from banditree.data.items import read_tree
 from banditree.data.log import CATEGORY
 from banditree.errors import BadPath, BanditreeError, InvalidValue, missing_extra
 from banditree.errors.checks import positive, split_names
 from banditree.ope import read_log
-from banditree.service.events import Json, log_as_json
+from banditree.service.events import log_as_json
 from banditree.service.settings import Plan, Settings, Source, check_experiment_name, check_reward, read_settings
 from banditree.service.store import open_log
 from banditree.tree import Tree

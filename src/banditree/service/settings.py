@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from banditree.base.files import Json
 from banditree.base.words import count
 from banditree.beliefs import Gaussian
 from banditree.data.features import Features
@@ -18,7 +19,7 @@ from banditree.errors.checks import positive
 from banditree.policy import Policy, inputs
 from banditree.policy.algorithms import parse_policy
 from banditree.policy.state import hold
-from banditree.service.events import MAIN, Json
+from banditree.service.events import MAIN
 from banditree.tree import Tree
 
 DEFAULT_POLICY = "ATS"

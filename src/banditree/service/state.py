@@ -11,11 +11,12 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from banditree.base.files import Json
 from banditree.errors import BadFile, BanditreeError
 from banditree.policy import Policy
 from banditree.policy.saving import from_bytes
 from banditree.policy.state import hold
-from banditree.service.events import AT_ONCE, Cohort, Event, Json, Kind, say
+from banditree.service.events import AT_ONCE, Cohort, Event, Kind, say
 from banditree.service.lift import Account, Moments, Windows
 from banditree.service.settings import Settings
 from banditree.tree import Tree

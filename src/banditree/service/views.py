@@ -15,6 +15,7 @@ from pydantic_core import from_json, to_json
 
 from banditree import __version__
 from banditree.base.arrays import Places
+from banditree.base.files import Json
 from banditree.beliefs import Rows
 from banditree.errors import BanditreeError
 from banditree.policy import Policy
@@ -22,7 +23,7 @@ from banditree.policy.saving import from_bytes
 from banditree.policy.state import hold
 from banditree.report.html import render
 from banditree.service.commands import Refused, earns_default
-from banditree.service.events import Cohort, Event, Json, Kind, Record, group, iso
+from banditree.service.events import Cohort, Event, Kind, Record, group, iso
 from banditree.service.lift import Moments, compare
 from banditree.service.state import State, learn_sums
 from banditree.service.store import EventLog

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from banditree.base.arrays import Array
-from banditree.base.files import FilePath, JsonObject, read_whole, write_whole
+from banditree.base.files import FilePath, Json, read_whole, write_whole
 from banditree.errors import BadFile, InvalidValue
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def write_npz(path: FilePath, header: Mapping[str, object], arrays: Mapping[str,
     write_whole(path, [content.getvalue()])
 
 
-def read_npz(path: FilePath, kind: str) -> tuple[JsonObject, Arrays]:
+def read_npz(path: FilePath, kind: str) -> tuple[Json, Arrays]:
     """Return the header and the arrays of a file of this kind."""
     data = read_whole(path)
     if not data.startswith(b"PK"):
@@ -90,7 +90,7 @@ def encode_runs(runs: Runs, prefix: str = "") -> tuple[dict[str, object], Arrays
     return header, arrays
 
 
-def decode_runs(kind: type[Runs], header: JsonObject, arrays: Arrays, prefix: str = "") -> Runs:
+def decode_runs(kind: type[Runs], header: Json, arrays: Arrays, prefix: str = "") -> Runs:
     """Rebuild what `encode_runs` returned; raises one of `DAMAGES` where it cannot be."""
     names, n_seeds = header["policies"], len(header["seeds"])
     times = arrays[f"{prefix}times"]
@@ -137,7 +137,7 @@ def read_runs(kind: type[Runs], path: FilePath) -> Runs:
         raise BadFile(f"{path} is damaged: {error}") from None
 
 
-def _read_0_3(data: bytes, path: FilePath) -> tuple[JsonObject, Arrays]:
+def _read_0_3(data: bytes, path: FilePath) -> tuple[Json, Arrays]:
     reader = csv.DictReader(io.StringIO(data.decode("utf-8", "replace"), newline=""))
     columns = tuple(reader.fieldnames or ())
     if columns == COLUMNS:
