@@ -301,7 +301,7 @@ class AdaptiveLearnedGaussianRows(NormalRows, LearnedGaussianRows):
 
     def native_arrays(self) -> list[object]:
         evidence = [self.count, self.total, self.squares, self.rows]
-        return [*evidence, self.prior_plays, self.prior_total, np.array([self.centre]), self.settings()]
+        return [*evidence, self.prior_plays, self.prior_total, self.settings()]
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,6 @@ from banditree.stream import Rng
 from banditree.tree.shape import Shape
 
 MAX_SD = 1e300  # largest standard deviation: intervals around it stay finite
-MIN_SD = 1e-150  # of rewards that are all equal to the prior mean: squares of it are still above 0
-EQUAL = 1e-13  # variance of rewards, as a share of their squares, below which nothing but rounding is left of it
 
 
 @dataclass(frozen=True)
@@ -139,6 +137,8 @@ class LearnedGaussianRows(GaussianRows):
     NON_NEGATIVE = ("count", "rows")
     PRIOR = ("prior_plays", "prior_total")
     shares_means = True
+    least_sd = 1e-150  # of rewards that are all equal to the prior mean: squares of it are still above 0
+    equal = 1e-13  # variance of rewards, as a share of their squares, below which nothing but rounding is left of it
     squares: Floats  # (nodes,) sum of t^2 / n over rows of n rewards with sum t, counted from the centre
     rows: Floats  # (nodes,) how many rows there were
 
@@ -174,8 +174,8 @@ class LearnedGaussianRows(GaussianRows):
         mean = weighted / weight if weight > 0 else 0.0
         around = squares - explained - mean * weighted
         around += (squares - float(total.sum()) ** 2 / float(count.sum())) / max(rows, 1.0)
-        variance = (around if around > EQUAL * squares else squares) / rows
-        return mean, max(float(np.sqrt(variance)), MIN_SD)
+        variance = (around if around > self.equal * squares else squares) / rows
+        return mean, max(float(np.sqrt(variance)), self.least_sd)
 
     def learned_sd(self) -> float:
         """Estimate the standard deviation of a reward; 1 before the first one."""
@@ -195,4 +195,4 @@ class LearnedGaussianRows(GaussianRows):
     def native_arrays(self) -> list[object]:
         is_arm = np.zeros(len(self.count))
         is_arm[self.leaves] = 1
-        return [*super().native_arrays(), is_arm, self.follows, np.array([self.centre, MIN_SD, EQUAL])]
+        return [*super().native_arrays(), is_arm, self.follows]

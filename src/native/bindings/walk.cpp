@@ -149,7 +149,7 @@ std::unique_ptr<Walk> make_walk(nb::handle rows_given, nb::list arrays, std::siz
     }
     const bool adaptive = belief.rfind("Adaptive", 0) == 0;
     const std::string kind = adaptive ? belief.substr(8) : belief;
-    const std::size_t n_own = kind == "LearnedGaussian" ? (adaptive ? 7 : 9)
+    const std::size_t n_own = kind == "LearnedGaussian" ? (adaptive ? 6 : 8)
                               : kind == "Gaussian"      ? 5
                               : kind == "Counts"        ? 2
                                                         : 3;
@@ -158,6 +158,7 @@ std::unique_ptr<Walk> make_walk(nb::handle rows_given, nb::list arrays, std::siz
     auto array = [&](std::size_t i, std::size_t a_node = 1) {
         return numbers<double>(arrays[i], n_nodes * a_node, "a belief's arrays must be doubles, one row per node");
     };
+    const auto setting = [&](const char* name) { return number(rows_given, name, -1e300, 1e300); };
     if (adaptive) {
         require(has_twin(rule, "Thompson"), "adaptive beliefs are drawn from");
         const AdaptiveSettings set = settings_of(arrays[n_own], n_nodes);
@@ -168,10 +169,9 @@ std::unique_ptr<Walk> make_walk(nb::handle rows_given, nb::list arrays, std::siz
                                           *array(2), *array(4) / *array(3)},
                          set);
         if (kind == "LearnedGaussian")
-            return joint(
-                AdaptiveLearnedGaussian{array(0), array(1), array(2), array(3), array(4), array(5), lift, width, 1.0,
-                                        *numbers<double>(arrays[6], 1, "learned noise needs its centre")},
-                set);
+            return joint(AdaptiveLearnedGaussian{array(0), array(1), array(2), array(3), array(4), array(5), lift,
+                                                 width, 1.0, setting("centre")},
+                         set);
         if (kind == "Beta") {
             const double *a = array(1), *b = array(2);
             return joint(AdaptiveBeta{reinterpret_cast<BetaRows::Node*>(array(0, 4)), a, b, chosen("level_plays"),
@@ -194,9 +194,9 @@ std::unique_ptr<Walk> make_walk(nb::handle rows_given, nb::list arrays, std::siz
     if (belief == "Gaussian")
         return with_rule(GaussianRows{array(0), array(1), array(3), array(4), {array(2)}}, rule, summary);
     if (belief == "LearnedGaussian") {
-        const double* set = numbers<double>(arrays[8], 3, "learned noise needs its centre and its least values");
+        const double centre = setting("centre"), least = setting("least_sd"), equal = setting("equal");
         const LearnedNoise noise{array(0), array(1), array(2), array(3), array(5), array(6),
-                                 array(7), set[0],   set[1],   set[2],   n_nodes};
+                                 array(7), centre,   least,    equal,    n_nodes};
         return with_rule(LearnedGaussianRows{array(0), array(1), array(4), array(5), noise}, rule, summary);
     }
     if (belief == "Counts") return with_rule(CountsRows{array(0), array(1)}, rule, summary);
