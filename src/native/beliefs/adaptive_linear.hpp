@@ -13,6 +13,7 @@
 
 #include "beliefs/adaptive_kinds.hpp"
 #include "beliefs/draws.hpp"
+#include "numerics/inverses.hpp"
 #include "numerics/lanes.hpp"
 #include "numerics/math.hpp"
 #include "numerics/vectors.hpp"
@@ -148,7 +149,7 @@ struct AdaptiveLinearRows {
                 std::fill_n(m, p, 0.0);
                 continue;
             }
-            multiply(inverse_of_cluster(c), vector.data(), m);
+            multiply(p, inverse_of_cluster(c), vector.data(), m);
             if (is_large(c)) in_vectors([&]() BANDITREE_INLINE { spread_out(c); });
         }
     }
@@ -272,10 +273,6 @@ struct AdaptiveLinearRows {
     double sum(std::size_t c, std::size_t entry, std::size_t of) const {
         return sums[(static_cast<std::size_t>(slot[c]) * entries + entry) * set.copies + of];
     }
-    static std::size_t packed(std::size_t i, std::size_t j) {
-        return i * (i + 1) / 2 + j;
-    }  // of a lower triangle, j <= i
-
     void observe(double* to, double total, double count, const double* x) {
         to[0] += 1.0;
         to[1] += total * total / count;
@@ -533,7 +530,7 @@ struct AdaptiveLinearRows {
                 l1.set(l, 1.0 / (set.slope_width[k] * set.slope_width[k]));
         }
         Eight* product = scratch(2);  // P
-        invert_eight(given, l0, l1, product, log_part, fit);
+        invert_eight(p, given, l0, l1, product, scratch(1), log_part, fit);
         const auto add = [&](std::size_t entry, const Eight& more) BANDITREE_INLINE {
             for (std::size_t r = 0; r < repeats; ++r) eight(to + entry * set.copies + r * set.kinds) += sign * more;
         };
@@ -550,59 +547,6 @@ struct AdaptiveLinearRows {
         eight(fits + from) += sign * fit;
     }
 
-    // w^-2 + A = L L', L^-1, ln|I + w A w|, and b' (w^-2 + A)^-1 b = |L^-1 b|^2. No pivot is below that of w^-2, up to
-    // rounding.
-    BANDITREE_INLINE void decompose(const Eight* given, const Eight& l0, const Eight& l1, Eight* low_part,
-                                    Eight* inverse, Eight& log_part, Eight& fit) const {
-        log_part = fit = Eight{};
-        for (std::size_t i = 0; i < p; ++i) {
-            const Eight li = i ? l1 : l0;
-            Eight* const row_i = low_part + packed(i, 0);
-            for (std::size_t j = 0; j < i; ++j) {
-                Eight total = given[packed(i, j)];
-                const Eight* row_j = low_part + packed(j, 0);
-                for (std::size_t k = 0; k < j; ++k) total -= row_i[k] * row_j[k];
-                row_i[j] = total * inverse[packed(j, j)];
-            }
-            Eight pivot = given[packed(i, i)] + li;
-            for (std::size_t k = 0; k < i; ++k) pivot -= row_i[k] * row_i[k];
-            double pivots[lanes], least[lanes], logs[lanes], roots[lanes];
-            std::memcpy(pivots, &pivot, sizeof pivots), std::memcpy(least, &li, sizeof least);
-            for (std::size_t l = 0; l < lanes; ++l) {
-                pivots[l] = pivots[l] > least[l] ? pivots[l] : least[l];
-                logs[l] = ln_lane(pivots[l] / least[l]);
-                roots[l] = 1.0 / std::sqrt(pivots[l]);
-            }
-            Eight log_of, last;
-            std::memcpy(&pivot, pivots, sizeof pivots), std::memcpy(&log_of, logs, sizeof logs),
-                std::memcpy(&last, roots, sizeof roots);
-            log_part += log_of;
-            inverse[packed(i, i)] = last;
-            row_i[i] = pivot * last;
-            for (std::size_t j = 0; j < i; ++j) {
-                Eight total = row_i[j] * inverse[packed(j, j)];
-                for (std::size_t k = j + 1; k < i; ++k) total += row_i[k] * inverse[packed(k, j)];
-                inverse[packed(i, j)] = -1.0 * (total * last);
-            }
-            Eight total = last * given[triangle + i];
-            for (std::size_t j = 0; j < i; ++j) total += inverse[packed(i, j)] * given[triangle + j];
-            fit += total * total;
-        }
-    }
-
-    // P = (w^-2 + A)^-1 = L^-T L^-1, and what `decompose` finds.
-    BANDITREE_INLINE void invert_eight(const Eight* given, const Eight& l0, const Eight& l1, Eight* to, Eight& log_part,
-                                       Eight& fit) {
-        Eight* inverse = scratch(1);
-        decompose(given, l0, l1, to, inverse, log_part, fit);
-        for (std::size_t i = 0; i < p; ++i)
-            for (std::size_t j = 0; j <= i; ++j) {
-                Eight total = inverse[packed(i, i)] * inverse[packed(i, j)];
-                for (std::size_t k = i + 1; k < p; ++k) total += inverse[packed(k, i)] * inverse[packed(k, j)];
-                to[packed(i, j)] = total;
-            }
-    }
-
     BANDITREE_INLINE void believe_eight(std::size_t at, bool all) {
         const std::size_t first = at * lanes;
         const double v0 = arm_widths[0] * arm_widths[0], l0 = 1.0 / v0, l1 = 1.0 / (arm_widths[1] * arm_widths[1]);
@@ -613,7 +557,7 @@ struct AdaptiveLinearRows {
         Eight* const inverse = reinterpret_cast<Eight*>(kept);  // P
         if (!known) {
             Eight log_part, fit;
-            invert_eight(given, broadcast(l0), broadcast(l1), inverse, log_part, fit);
+            invert_eight(p, given, broadcast(l0), broadcast(l1), inverse, scratch(1), log_part, fit);
         }
         Eight* const f = scratch(3);
         Eight *const share = f + p, *const passed = share + p;  // P z, and w^-2 P z of arms that follow or do not
@@ -700,12 +644,6 @@ struct AdaptiveLinearRows {
     // Whether a cluster has so many arms with evidence that its covariance is computed once for all of them.
     bool is_large(std::size_t c) const { return c == 0 || members[c] > 2 * p; }
     double* spread_of(std::size_t c) { return spread.data() + static_cast<std::size_t>(slot[c]) * p * p; }
-    static BANDITREE_INLINE Eight broadcast(double x) {
-        Eight all;
-        for (std::size_t l = 0; l < lanes; ++l) all.set(l, x);
-        return all;
-    }
-
     // Weighs the copies by how well they explain the evidence, and computes the noise of each.
     void weigh() {
         const double* root = row(0);
@@ -719,7 +657,7 @@ struct AdaptiveLinearRows {
                 Eight l0, l1, log_part, fit;
                 for (std::size_t l = 0; l < lanes; ++l)
                     l0.set(l, root_level_precision()), l1.set(l, root_slope_precision(from + l));
-                decompose(load(block(0) + from), l0, l1, scratch(2), scratch(1), log_part, fit);
+                decompose(p, load(block(0) + from), l0, l1, scratch(2), scratch(1), log_part, fit);
                 for (std::size_t l = 0; l < lanes; ++l) {
                     const std::size_t k = from + l;
                     const double logs = log_part.get(l) + cluster_log[k] + arm_log[k % set.kinds];
@@ -743,7 +681,7 @@ struct AdaptiveLinearRows {
         double* to;
         if (!find_inverse(cluster_tags, cluster_inverses, p * p, c, copy, to)) {
             const Widths w = widths(c);
-            invert(block(c) + copy, set.copies, w.level_precision, w.slope_precision, to);
+            invert(p, block(c) + copy, set.copies, w.level_precision, w.slope_precision, work.data(), to);
         }
         return to;
     }
@@ -760,47 +698,6 @@ struct AdaptiveLinearRows {
         to = inverses.data() + (of * n_slots + static_cast<std::size_t>(tag[n_slots])) * size;
         return false;
     }
-    void invert(const double* evidence, std::size_t stride, double l0, double l1, double* to) {
-        double *low_part = work.data(), *inverse = work.data() + triangle;
-        for (std::size_t i = 0; i < p; ++i) {
-            const double li = i ? l1 : l0;
-            for (std::size_t j = 0; j <= i; ++j) {
-                double sum_here = evidence[packed(i, j) * stride] + (i == j ? li : 0.0);
-                for (std::size_t k = 0; k < j; ++k) sum_here -= low_part[packed(i, k)] * low_part[packed(j, k)];
-                if (i == j) {
-                    low_part[packed(i, i)] = std::sqrt(std::max(sum_here, li));
-                    inverse[packed(i, i)] = 1.0 / low_part[packed(i, i)];
-                } else {
-                    low_part[packed(i, j)] = sum_here * inverse[packed(j, j)];
-                }
-            }
-            for (std::size_t j = 0; j < i; ++j) {
-                double sum_here = 0.0;
-                for (std::size_t k = j; k < i; ++k) sum_here -= low_part[packed(i, k)] * inverse[packed(k, j)];
-                inverse[packed(i, j)] = sum_here * inverse[packed(i, i)];
-            }
-        }
-        std::fill_n(to, p * p, 0.0);
-        for (std::size_t k = 0; k < p; ++k)
-            for (std::size_t i = 0; i <= k; ++i) {
-                const double factor = inverse[packed(k, i)];
-                for (std::size_t j = 0; j <= k; ++j) to[i * p + j] += factor * inverse[packed(k, j)];
-            }
-    }
-
-    // out = matrix x, for a symmetric matrix.
-    void multiply(const double* matrix, const double* x, double* out) const {
-        in_vectors([&]() BANDITREE_INLINE {
-            double* __restrict to = out;
-            for (std::size_t i = 0; i < p; ++i) to[i] = matrix[i] * x[0];
-            for (std::size_t j = 1; j < p; ++j) {
-                const double* __restrict column = matrix + j * p;
-                const double factor = x[j];
-                for (std::size_t i = 0; i < p; ++i) to[i] += column[i] * factor;
-            }
-        });
-    }
-
     // v' S v, with S the covariance of a cluster's coefficients in units of the noise.
     double quadratic(std::size_t c, const double* v) {
         double total = 0.0;
