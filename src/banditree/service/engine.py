@@ -255,7 +255,7 @@ class Queue:
         self._least = 0.0  # what the one last taken from had used: nobody saves up time while it has nothing to do
         self._cost: dict[str, float] = {}  # experiment -> seconds that a command takes, about
         self._turn: dict[str, float] = {}  # experiment -> seconds that its last commands take, about
-        self._began = 0.0  # when they were
+        self._began = 0.0  # when they were taken
         self._expected: dict[str, float] = {}  # experiment -> until when it may ask again
         self._size = 0
         self._wanted = 1  # size that the thread waits for: it is woken once for a crowd, not for each of it
