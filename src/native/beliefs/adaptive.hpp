@@ -114,18 +114,18 @@ struct AdaptiveRows {
     // What an arm draws from if it follows its cluster, and if it does not; and the odds that it does not.
     Drawn following(const Tree& tree, std::int32_t leaf) const {
         const std::size_t c = cluster(tree, tree.parent[leaf]);
-        return kind.drawn(believed(seen(leaf), mean[c], variance[c]));
+        return kind.drawn(believed(k_arms, seen(leaf), mean[c], variance[c]));
     }
     Drawn alone(const Tree&, std::int32_t leaf) const { return kind.drawn(as_stray(seen(leaf))); }
     double odds(const Tree& tree, std::int32_t leaf) const { return set.coupling.odds * factor(tree, leaf); }
 
-    // What is believed about an arm, if its cluster has the mean `around` with the variance `spread`.
-    BANDITREE_INLINE Moments believed(const Seen& known, double around, double spread) const {
-        const double per_play = 1.0 / (k_arms + known.plays), share = k_arms * per_play;
-        return {share * around + known.total * per_play,
-                1.0 / (k_arms + known.plays + Kind::one) + share * share * spread};
+    // What is believed about a node with this concentration around its parent, which has the mean `around` with the
+    // variance `spread`.
+    static BANDITREE_INLINE Moments believed(double k, const Seen& known, double around, double spread) {
+        const double per_play = 1.0 / (k + known.plays), share = k * per_play;
+        return {share * around + known.total * per_play, 1.0 / (k + known.plays + Kind::one) + share * share * spread};
     }
-    // And if it does not follow it: its own rewards, and what strays are expected to be.
+    // And about an arm that does not follow it: its own rewards, and what strays are expected to be.
     BANDITREE_INLINE Moments as_stray(const Seen& known) const {
         const double n = stray_prior.plays + known.plays;
         return {(stray_prior.plays * stray_prior.mean + known.total) / n, 1.0 / (n + Kind::one)};
@@ -174,7 +174,7 @@ struct AdaptiveRows {
             BANDITREE_INDEPENDENT
             for (std::size_t i = 0; i < n; ++i) {
                 const Seen known{plays[i], total[i]};
-                const Drawn follows = kind.drawn(believed(known, means[i], variances[i])),
+                const Drawn follows = kind.drawn(believed(k_arms, known, means[i], variances[i])),
                             strayed = kind.drawn(as_stray(known));
                 x[i] = follows.x, y[i] = follows.y, stray_x[i] = strayed.x, stray_y[i] = strayed.y;
                 odds_of[i] = set.coupling.odds * factor({as_own[i], at_best[i]}, known,
@@ -230,7 +230,8 @@ struct AdaptiveRows {
         variance[0] = 1.0 / (n_root + Kind::one);
         for (std::size_t c = 1; c < above.size(); ++c) {
             const double k = set.concentration[height_of[c] * copies() + copy];
-            believe(k, {sum(c, 0, copy), sum(c, 1, copy)}, above[c], mean[c], variance[c]);
+            const Moments of = believed(k, {sum(c, 0, copy), sum(c, 1, copy)}, mean[above[c]], variance[above[c]]);
+            mean[c] = of.mean, variance[c] = of.variance;
         }
         double spread = 0.0;  // of arms around the root
         for (std::size_t h = 0; h < std::max<std::size_t>(height_of[0], 1); ++h)
@@ -241,13 +242,6 @@ struct AdaptiveRows {
     double concentration() const { return k_arms; }  // of arms, in the copy drawn last
     std::size_t cluster(const Tree& tree, std::int32_t node) const {
         return static_cast<std::size_t>(~tree.content[node]);
-    }
-
-    // What the copy drawn last believes about a cluster with this evidence.
-    void believe(double k, const Seen& of, std::size_t parent, double& m, double& v) const {
-        const double per_play = 1.0 / (k + of.plays), share = k * per_play;
-        m = share * mean[parent] + of.total * per_play;
-        v = 1.0 / (k + of.plays + Kind::one) + share * share * variance[parent];
     }
 
   private:

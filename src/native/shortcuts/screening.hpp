@@ -151,7 +151,7 @@ struct Screening {
                                    double spread) {
         const double* const __restrict plays = block.plays.data(), * const __restrict totals = block.totals.data();
         for (std::size_t i = 0, n = block.leaves.size(); i < n; ++i) {
-            const Drawn of = kind.drawn(rows.believed({plays[i], totals[i]}, around, spread));
+            const Drawn of = kind.drawn(rows.believed(rows.concentration(), {plays[i], totals[i]}, around, spread));
             means[i] = of.x, sds[i] = of.y;
         }
     }
@@ -285,7 +285,8 @@ struct Screening {
             const Block& here = rows.blocks[block];
             const auto i = static_cast<std::size_t>(skip);
             skip += 1.0;
-            const Drawn drawn = given(rows.kind.drawn(rows.believed(here.seen(i), rows.mean[c], rows.variance[c])));
+            const Drawn drawn = given(
+                rows.kind.drawn(rows.believed(rows.concentration(), here.seen(i), rows.mean[c], rows.variance[c])));
             if (u < chance_beyond(drawn) && competes(here.leaves[i])) raise_beyond(drawn, here.leaves[i], rng);
         }
     }
@@ -359,7 +360,7 @@ struct Screening {
             double* const __restrict x = untouched_means.data(), * const __restrict y = untouched_sds.data();
             const double* const __restrict mean = rows.mean.data(), * const __restrict spread = rows.variance.data();
             for (std::size_t c = 0; c < n_clusters; ++c) {
-                const Drawn of = rows.kind.drawn(rows.believed({0.0, 0.0}, mean[c], spread[c]));
+                const Drawn of = rows.kind.drawn(rows.believed(rows.concentration(), {0.0, 0.0}, mean[c], spread[c]));
                 x[c] = of.x + of.y * number, y[c] = of.y * own;
             }
         });
