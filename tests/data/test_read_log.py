@@ -148,6 +148,7 @@ def test_arms_are_held_against_a_tree_by_what_uses_both() -> None:
     log = bt.read_log({"a": ["x", "y", "z", "z"], "r": [1, 0, 1, 1]}, arm="a", reward="r")
     with pytest.raises(UnknownArm, match=r"2 arms of the log, on 3 rows, not in Tree.*'y', 'z'"):
         log.places(bt.Tree(["x", "w"]))
+    assert log.rows(slice(0, 1)).places(bt.Tree(["w", "x"])).tolist() == [1]  # the others have no row there
     with pytest.raises(UnknownArm):
         bt.TS(bt.Tree(["x", "w"])).learn(log)
 

@@ -15,7 +15,7 @@ from unittest.mock import Mock
 import pytest
 from pyarrow import parquet
 
-from banditree.errors import BadFile, InvalidValue
+from banditree.errors import BadFile, BadPath, InvalidValue
 from banditree.service import archive as module
 from banditree.service.archive import archive
 from banditree.service.events import MAIN, iso, now
@@ -93,6 +93,12 @@ def play(http, n: int, start: int = 0) -> None:  # type: ignore[no-untyped-def]
     for i in range(start, start + n):
         http.post("/v1/decisions", json={"id": f"d{i}", "unit": f"v{i % 5}"})
         http.put(f"/v1/decisions/d{i}/reward", json={"reward": i % 2})
+
+
+def test_a_store_that_does_not_exist_is_not_made(tmp_path: Path) -> None:
+    with pytest.raises(BadPath, match="there is no store"):
+        archive(str(tmp_path / "nowhere.db"), "2026-01-01", tmp_path / "old")
+    assert not list(tmp_path.iterdir())
 
 
 def test_archived_events_are_in_a_file_and_the_state_stays_as_it_is(

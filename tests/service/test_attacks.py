@@ -238,10 +238,14 @@ def test_a_client_that_hung_up_is_not_counted_as_a_failure(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    "address", ["/v1/log?from=3", "/v1/report?x=", "/v1/experiments/main/tree?depth=a", "/v1/log?limit=2&limit=3"]
+    "query",
+    [
+        *("log?from=3", "report?x=", "experiments/main/tree?depth=a", "log?limit=2&limit=3"),
+        *("log?limit=0", "log?limit=2147483648", "log?after=-5", "log?after=9223372036854775808"),
+    ],
 )
-def test_query_parameters_that_mean_nothing_are_refused(server: Server, address: str) -> None:
-    assert server.http.get(address).status_code == 422
+def test_query_parameters_that_mean_nothing_are_refused(server: Server, query: str) -> None:
+    assert server.http.get(f"/v1/{query}").status_code == 422
 
 
 def test_a_listener_that_never_reads_costs_little() -> None:
@@ -492,6 +496,8 @@ def test_a_store_that_is_deleted_while_it_runs_is_noticed(tmp_path: Path, name: 
         assert server.http.post("/v1/decisions").status_code == 503
         time.sleep(0.6)
         assert server.http.get("/readyz").status_code == 503  # it does not recover by itself
+        assert "was deleted" in server.http.get("/v1/log").json()["error"]
+        assert not (tmp_path / name).exists()
     finally:
         server.kill()
 

@@ -593,6 +593,15 @@ def test_a_unit_keeps_its_arm_only_while_it_may_have_it(tmp_path: Path) -> None:
         assert http.post("/v1/decisions", json={"unit": "v"}).status_code == 201
 
 
+def test_the_context_of_a_unit_that_keeps_its_arm_is_checked(tmp_path: Path) -> None:
+    settings = Settings(policy="LinTS", sticky=1000, features=parse_context("age=18..90"))
+    with inside(Plan(ARMS, settings), store=tmp_path / "decisions.db") as (_, http):
+        made = http.post("/v1/decisions", json={"unit": "v", "context": {"age": 30}})
+        assert http.post("/v1/decisions", json={"unit": "v", "context": {"age": 31}}).json() == made.json()
+        for wrong in ({}, {"age": "x"}, {"size": 3}):
+            assert http.post("/v1/decisions", json={"unit": "v", "context": wrong}).status_code == 422
+
+
 def test_a_pause_and_its_end_concern_units_that_keep_their_arms_too(tmp_path: Path) -> None:
     settings = Settings(policy="TS", sticky=1000, control=0.5, control_policy="item:hats0")
     with inside(Plan(ARMS, settings), store=tmp_path / "decisions.db") as (_, http):

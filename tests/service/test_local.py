@@ -21,7 +21,7 @@ import banditree as bt
 from banditree.client import Local, ServiceError
 from banditree.client.remote import MAX_WAIT_SECONDS, pause
 from banditree.client.spool import Spool
-from banditree.errors import BanditreeError, InvalidValue
+from banditree.errors import BanditreeError, InvalidType, InvalidValue
 from banditree.service.app import Service
 from banditree.service.lift import in_control
 from banditree.service.settings import Plan, Settings
@@ -163,8 +163,9 @@ def test_what_is_wrong_is_said_at_once(at: At) -> None:
     for request in wrong:
         with pytest.raises(BanditreeError):
             client.decide(**request)
-    with pytest.raises(InvalidValue, match=r"outside \[0, 1\]"):
-        client.reward("x", 3)
+    for reward in (3, 10**400, float("nan"), "1", None, [1]):
+        with pytest.raises((InvalidValue, InvalidType), match="the decision 'x': reward="):
+            client.reward("x", reward)  # type: ignore[arg-type]
     assert client.backlog == 0
     http.get("/v1/log")
     with pytest.raises(ServiceError, match="no experiment 'other'"):

@@ -11,7 +11,6 @@ import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from email.message import Message
-from math import isfinite
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -26,6 +25,7 @@ from banditree.client.remote import NOT_MODIFIED, RETRIED, Caller, ServiceError,
 from banditree.client.spool import Spool
 from banditree.data.features import Features
 from banditree.errors import BanditreeError, InvalidType, InvalidValue
+from banditree.errors.checks import real
 from banditree.policy import Policy, answers
 from banditree.policy.answers import Decision
 from banditree.policy.saving import from_bytes
@@ -194,10 +194,8 @@ class Local:
 
     def reward(self, id: str, reward: float, *, position: int | None = None) -> None:  # noqa: A002
         """Report the reward of a decision; for a slate with its position."""
-        value = float(reward)
-        low, high = self._standing.policy.policy.support
-        if not (isfinite(value) and low <= value <= high):
-            raise InvalidValue(f"reward {reward!r} of the decision {id!r} is outside [{low:g}, {high:g}]")
+        given = float(reward) if isinstance(reward, bool) else reward
+        value = real(f"the decision {id!r}: reward", given, *self._standing.policy.policy.support)
         row = {"id": id, "reward": value, "at": iso(now())}
         with self._deciding:
             self._append(REWARD, row if position is None else row | {"position": position})

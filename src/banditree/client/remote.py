@@ -131,7 +131,8 @@ class Client(Caller):
         k
             How many different arms.
         id
-            An id for the decision; a random one by default.
+            An id for the decision; a random one by default. A new id is a new decision, also for a unit that would keep
+            its arm by ``--sticky``: give the id of the unit's visit then.
         """
         limits = {"only": only, "exclude": exclude, "k": k}
         return self._ask("POST", "/decisions", {"id": id or uuid4().hex, "unit": unit, "context": context, **limits})

@@ -166,7 +166,8 @@ def open_lake(path: Path, text: Sequence[str] = ("arm",)) -> Any:
             types = {name: "VARCHAR" for name in text if name in present}
             return duckdb.read_csv(pattern, dtype=types, hive_partitioning=True, union_by_name=True)
     except duckdb.Error as cause:
-        raise InvalidValue(f"DuckDB cannot read {pattern!r}: {cause}") from None
+        said = " ".join(str(cause).split("\n")[:3])  # what follows are options of DuckDB
+        raise InvalidValue(f"DuckDB cannot read {pattern!r}: {said}") from None
     raise InvalidValue(f"{pattern!r} names no kind of files that are read: .parquet, .csv or .ndjson, and .csv.gz")
 
 

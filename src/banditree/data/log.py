@@ -172,9 +172,12 @@ class Log:
         """
         places = match_arms(self.ids, tree)
         if None in places:
-            is_strange = [place is None for place in places]
+            n_rows = np.bincount(self.codes, self.counted, len(places))
+            is_strange = np.array([place is None for place in places]) & (n_rows > 0)
+            if not is_strange.any():
+                return np.array([place or 0 for place in places], np.intp)[self.codes]
             strange = [arm for arm, is_unknown in zip(self.ids, is_strange, strict=True) if is_unknown]
-            rows = round(float(self.counted[np.array(is_strange)[self.codes]].sum()))
+            rows = round(float(n_rows[is_strange].sum()))
             named = ", ".join(map(repr, strange[:MAX_ARMS_NAMED])) + (", ..." if len(strange) > MAX_ARMS_NAMED else "")
             raise UnknownArm(
                 f"{count(len(strange), 'arm')} of the log, on {count(rows, 'row')}, not in {tree!r}: {named}"

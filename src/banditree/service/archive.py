@@ -26,6 +26,8 @@ def archive(store: str, before: str, folder: Path) -> str:
         limit = from_iso(before)
     except ValueError:
         raise InvalidValue(f"--before {before!r} is not a date; write 2026-08-01 or 2026-08-01T12:00:00Z") from None
+    if "://" not in store and not Path(store).exists():
+        raise BadPath(f"there is no store {store}; give the file that banditree serve --store names")
     with closing(open_log(store)) as log:
         log.take_alone()
         adopt_archive(log)

@@ -102,6 +102,7 @@ def keeps(standing: Standing, decision: Event, request: Json, at: int) -> bool:
         return False
     if (decision.cohort == Cohort.PAUSED) != standing.is_paused:  # a pause, and its end, concern everybody at once
         return False
+    encode_context(standing, request.get("context"))  # one that does not fit is refused, as in any other decision
     only, exclude, tree = request.get("only"), request.get("exclude") or (), standing.policy.tree
     is_allowed = all(arm in tree and arm not in exclude and (not only or arm in only) for arm in arms)
     return is_allowed and len(arms) == _positions(standing, request, *_limits(standing, request))

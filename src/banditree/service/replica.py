@@ -44,7 +44,8 @@ class Replica:
         self.deleted = {event.experiment for event in self.log.of_kinds(Kind.DELETION)}
         for name in given:
             if name in self.deleted:
-                raise InvalidValue(f"the experiment {name!r} was deleted; choose another name, or another --store")
+                what = f"the experiment {name!r} was deleted"
+                raise InvalidValue(f"{what}; choose another name (in --config), or another --store")
         names = [name for name in known if name not in self.deleted]
         self.states = snapshots.restore(known, names)
         for name in names:

@@ -163,7 +163,7 @@ class _Query(BaseModel):
 
 def query_model(handler: Callable[..., object]) -> type[BaseModel]:
     """Describe the query parameters of a handler: its keyword parameters."""
-    types = get_type_hints(handler)
+    types = get_type_hints(handler, include_extras=True)
     parameters = [each for each in inspect.signature(handler).parameters.values() if each.name != "request"]
     described: Json = {each.name: (types[each.name], each.default) for each in parameters}
     return create_model("Query", __base__=_Query, **described)

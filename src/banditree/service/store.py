@@ -133,6 +133,7 @@ class EventLog(ABC):
 
     def reading(self) -> EventLog:
         """Open another connection, to read from."""
+        self.check()
         return self.reader()()
 
     def close(self) -> None:
@@ -288,7 +289,7 @@ class SqliteLog(EventLog):
         self._lock = None if reads_only else _lock(self.path)
         self._clock = Clock(now())
         try:
-            self._connection = self._open("rwc")
+            self._connection = self._open("rw" if reads_only else "rwc")
             if not reads_only:
                 self.create()
         except BaseException:
