@@ -9,8 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
+import banditree as bt
 from banditree.catalogue.advice import advise
 from banditree.catalogue.items import Catalogue
+from banditree.policy import engines
 from banditree.problems import (
     Problem,
     bernoulli,
@@ -176,11 +178,15 @@ def draw_ratios(found: Mapping[str, Sequence[Draw]], path: Path) -> str:
 
 
 def parts() -> list[Part]:
-    """Every catalogue is a part. What it depends on shows in a short advice on it, and in the law of the candidates."""
+    """Every catalogue is a part. What it depends on shows in a short advice on it, and in the law of the candidates.
+
+    The advice is without shortcuts, as in `robustness.parts`.
+    """
     law, digests = evidence.law(("TS", "TSC", "HTS", "ATS")), {}
     for world in worlds():
         short = World(world.name, world.problem, 60, world.tree, world.depth)
-        tried = draw(short, 0, seeds=4, truth_seeds=2, jobs=1)
+        with engines.using(bt.engine(), shortcuts=False):
+            tried = draw(short, 0, seeds=4, truth_seeds=2, jobs=1)
         size = (world.horizon, PLAYS, TRUTH_SEEDS)
         digests[world.name] = evidence.digest(law, world.name, *size, tried.advised, f"{tried.ratio:.4g}")
     return [  # catalogue by catalogue, so that a run that is cut short has some of every world

@@ -13,6 +13,7 @@ import numpy as np
 
 import banditree as bt
 from banditree.base.arrays import Floats
+from banditree.policy import engines
 from banditree.simulation.simulator import simulate
 from banditree.simulation.statistics import over_seeds
 from tools.pages import evidence
@@ -53,10 +54,14 @@ GROUPS: dict[str, Callable[[], Sequence[World]]] = {
 
 
 def parts(worlds: Sequence[World]) -> list[Part]:
-    """Every policy in a world is a part. What it depends on shows in the regret of a short run, and in its law."""
+    """Every policy in a world is a part. What it depends on shows in the regret of a short run, and in its law.
+
+    The run has no shortcuts, which draw other numbers from the same distributions.
+    """
     found = []
     for world in worlds:
-        runs = simulate(world.policies(), world.problem, horizon=SHORT, seeds=1, checkpoints=2)
+        with engines.using(bt.engine(), shortcuts=False):
+            runs = simulate(world.policies(), world.problem, horizon=SHORT, seeds=1, checkpoints=2, jobs=1)
         size = (world.name, world.horizon, world.seeds, world.long_seeds)
         for name, regret in runs.regret.items():
             of = evidence.digest(evidence.law((name.split()[0],)), name, *size, evidence.numbers([regret]))
