@@ -221,7 +221,7 @@ def advise(
     >>> from banditree.tree import Tree
     >>> tree = Tree({"shoes": [f"s{i}" for i in range(60)], "hats": [f"h{i}" for i in range(5)]})
     >>> catalogue = Catalogue(tree, means=[0.1] * 60 + [0.4, 0.45, 0.5, 0.45, 0.4])
-    >>> advice = advise(catalogue, horizon=2000, seeds=40)
+    >>> advice = advise(catalogue, horizon=2000, seeds=80)
     >>> advice.policy, advice.verdict
     ('TSC', 'tree')
     """
