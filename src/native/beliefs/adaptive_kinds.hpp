@@ -199,7 +199,7 @@ struct AdaptiveBeta {
             }
             return made;
         }();
-        mean = mean < edge ? edge : mean > 1.0 - edge ? 1.0 - edge : mean;
+        mean = mean > edge ? (mean < 1.0 - edge ? mean : 1.0 - edge) : edge;  // never NaN, as it is looked up
         return steps[static_cast<std::size_t>(last_step +
                                               std::floor(ln_lane(mean / (1.0 - mean)) / around_step + 0.5))];
     }
